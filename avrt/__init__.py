@@ -1,0 +1,1 @@
+"""avrt: a real-time automotive perception runtime."""

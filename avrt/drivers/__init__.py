@@ -1,0 +1,1 @@
+"""The loops that supply time and data to the kernel."""

@@ -1,0 +1,1 @@
+"""The scheduling kernel: pure, events in, commands out."""

@@ -1,0 +1,1 @@
+"""Recorded sensor logs and the run record."""

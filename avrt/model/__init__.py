@@ -1,0 +1,1 @@
+"""Plain data shared by every layer: specifications, messages, events, commands, records."""

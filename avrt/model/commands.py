@@ -1,0 +1,102 @@
+"""What to do next: the only outputs of the kernel, in the order they are to be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from avrt.model.records import AnyRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Start a job on its stream now.
+
+    Attributes:
+        inputs: buffer handles in the order of the stage's inputs; None for an absent optional one.
+    """
+
+    job: int
+    task: str
+    stream: str
+    segment: int
+    variant: str
+    inputs: tuple[int | None, ...]
+    release_ns: int
+    due_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Take a running job off its slot; it will be resumed."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Put a preempted job back on a slot."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The job's result is not wanted any more.
+
+    On a preemptive device the work stops at once; elsewhere it runs to its end and its `Completed`
+    still comes.
+    """
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """Compare the outputs of these jobs and answer with `Voted`."""
+
+    activation: int
+    jobs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Consumers read `buffer` from now on as the output of this activation."""
+
+    activation: int
+    buffer: int
+    publish_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Throw away the output of a job whose result came too late to be wanted."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """No job and no reader will read this buffer again: it may be reused."""
+
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnterMode:
+    """Task parameters are read through this mode from now on."""
+
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something happened that a person will want to read about."""
+
+    record: AnyRecord
+
+
+Command = (
+    Dispatch | Preempt | Resume | Abort | Vote | Publish | Discard | Reclaim | EnterMode | Record
+)

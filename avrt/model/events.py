@@ -1,0 +1,130 @@
+"""What happened: the only inputs of the kernel. `handle(at_ns, events)` carries the time.
+
+`job` and `activation` are the numbers the kernel gave out; `buffer` is a handle that the driver
+chose and that no live message holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A source's message is here.
+
+    Attributes:
+        capture_ns: mapped capture time, pipeline ns.
+        log_ns: when the log, sensor or topic delivered it, pipeline ns.
+    """
+
+    source: str
+    sequence: int
+    capture_ns: int
+    log_ns: int
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The worker began; the device's own time is stored beside the kernel's."""
+
+    job: int
+    device_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentEnded:
+    """One non-preemptable part of a job ended and another follows."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The work is done and its output lies in `buffer`; `device_ns` is when the device was done."""
+
+    job: int
+    buffer: int
+    device_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The work ended with a fault: the kind of `avrt.errors.FaultError`."""
+
+    job: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """The worker does not answer; its stream is lost."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """The voter decided; `buffer` holds the selected output, or None when there is no majority."""
+
+    activation: int
+    verdict: str
+    buffer: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLost:
+    """The stream of one task is gone with what was on it."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLost:
+    """A device is gone with every stream on it."""
+
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBack:
+    """A device works again, with empty streams."""
+
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRequested:
+    """Supervision asks for another mode."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A reader outside the graph (the recorder) is done with a buffer."""
+
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """End of log or stop: timer releases cease, what is open finishes."""
+
+
+Event = (
+    Arrived
+    | Started
+    | SegmentEnded
+    | Completed
+    | Failed
+    | Hung
+    | Voted
+    | StreamLost
+    | DeviceLost
+    | DeviceBack
+    | ModeRequested
+    | Read
+    | Drain
+)

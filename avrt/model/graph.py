@@ -1,0 +1,203 @@
+"""What must hold between the parts of a pipeline, whether it came from YAML or from Python.
+
+`check` raises `SpecError` with the path of keys to the culprit; the YAML reader turns that path
+into `file:line`. What is judged here is only what makes a pipeline meaningless; a pipeline that
+cannot meet its deadlines is a verdict of the analysis, not an error: overload must be simulable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.errors import SpecError, did_you_mean
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from avrt.model.spec import ChainSpec, PipelineSpec, StageSpec
+
+
+def check(spec: PipelineSpec) -> None:
+    """Raise SpecError for the first thing that makes this pipeline meaningless."""
+    _check_names(spec)
+    for device in spec.devices:
+        _check_device(spec, device.name)
+    for stage in spec.stages:
+        _check_references(spec, stage)
+        _check_release(stage)
+        _check_limits(stage)
+    topological_order(spec)
+    _check_policy(spec)
+    for chain in spec.chains:
+        _check_chain(spec, chain)
+
+
+def topological_order(spec: PipelineSpec) -> tuple[StageSpec, ...]:
+    """Return the stages so that each comes after what it reads; SpecError names a cycle."""
+    stages = {stage.name: stage for stage in spec.stages}
+    order: dict[str, StageSpec] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            cycle = " -> ".join((*path[path.index(name) :], name))
+            raise SpecError(f"stages feed each other in a cycle: {cycle}", ("stages", name))
+        if name in order or name not in stages:
+            return
+        for item in stages[name].inputs:
+            visit(item.source, (*path, name))
+        order[name] = stages[name]
+
+    for stage in spec.stages:
+        visit(stage.name, ())
+    return tuple(order.values())
+
+
+def release_period_ns(spec: PipelineSpec, name: str) -> int | None:
+    """Return the period a stage is released at: its own, or the one its trigger declares.
+
+    A synchronised stage takes the longest of its inputs'. None when nothing upstream declares one.
+    """
+    source = next((s for s in spec.sources if s.name == name), None)
+    if source is not None:
+        return source.period_ns
+    stage = spec.stage(name)
+    if stage.period_ns is not None:
+        return stage.period_ns
+    trigger = stage.trigger_input
+    upstream = [trigger.source] if trigger else [item.source for item in stage.inputs]
+    periods = [release_period_ns(spec, name) for name in upstream]
+    known = [period for period in periods if period is not None]
+    return max(known) if len(known) == len(periods) and known else None
+
+
+def _check_names(spec: PipelineSpec) -> None:
+    for group, names in (
+        ("devices", [d.name for d in spec.devices]),
+        ("sources", [s.name for s in spec.sources]),
+        ("stages", [s.name for s in spec.stages]),
+        ("chains", [c.name for c in spec.chains]),
+    ):
+        for name in names:
+            if names.count(name) > 1:
+                raise SpecError("given twice; names are unique", (group, name))
+    if not spec.stages:
+        raise SpecError("no stage is declared; add one under 'stages:'", ("stages",))
+    for stage in spec.stages:
+        if any(source.name == stage.name for source in spec.sources):
+            raise SpecError("a source has this name too; rename one", ("stages", stage.name))
+
+
+def _check_device(spec: PipelineSpec, name: str) -> None:
+    device = spec.device(name)
+    key = ("devices", name)
+    if device.slots < 1:
+        raise SpecError(f"expected at least 1 slot, found {device.slots}", (*key, "slots"))
+    if device.threads < 1:
+        raise SpecError(f"expected at least 1 thread, found {device.threads}", (*key, "threads"))
+    if device.preemptive and device.type != "simulated":
+        remedy = "only a device of type 'simulated' can be preemptive; drop 'preemptive'"
+        raise SpecError(remedy, (*key, "preemptive"))
+    if device.fallback is not None:
+        _known(device.fallback, [d.name for d in spec.devices], "device", (*key, "fallback"))
+        if device.fallback == name:
+            raise SpecError("a device cannot fall back on itself", (*key, "fallback"))
+
+
+def _check_references(spec: PipelineSpec, stage: StageSpec) -> None:
+    key = ("stages", stage.name)
+    _known(stage.device, [d.name for d in spec.devices], "device", (*key, "device"))
+    producers = [s.name for s in spec.sources] + [s.name for s in spec.stages]
+    for item in stage.inputs:
+        _known(item.source, producers, "source or stage", (*key, "inputs", item.name))
+    if stage.trigger is not None:
+        _known(stage.trigger, [i.name for i in stage.inputs], "input", (*key, "trigger"))
+
+
+def _check_release(stage: StageSpec) -> None:
+    key = ("stages", stage.name)
+    ways = [stage.period_ns is not None, stage.trigger is not None, stage.sync is not None]
+    if sum(ways) == 1:
+        trigger = stage.trigger_input
+        if trigger is not None and trigger.optional:
+            raise SpecError("the trigger cannot be optional", (*key, "inputs", trigger.name))
+        if stage.sync is not None and len(stage.inputs) < 2:
+            raise SpecError("'sync' needs two inputs or more", (*key, "sync"))
+        return
+    if sum(ways) > 1:
+        raise SpecError("give one of 'period', 'trigger' and 'sync', not several", key)
+    if not stage.inputs:
+        raise SpecError("nothing releases it; give 'inputs' or a 'period'", key)
+    names = ", ".join(item.name for item in stage.inputs)
+    raise SpecError(f"several inputs ({names}); say which one is the 'trigger', or 'sync'", key)
+
+
+def _check_limits(stage: StageSpec) -> None:
+    key = ("stages", stage.name)
+    for name, value, least in (
+        ("wcet", stage.wcet_ns, 1),
+        ("deadline", stage.deadline_ns, 1),
+        ("period", stage.period_ns, 1),
+        ("budget", stage.budget_ns, 1),
+        ("bcet", stage.bcet_ns, 1),
+        ("offset", stage.offset_ns, 0),
+        ("jitter", stage.jitter_ns, 0),
+    ):
+        if value is not None and value < least:
+            limit = "more than 0" if least else "0 or more"
+            raise SpecError(f"expected {limit}, found {format_ns(value)}", (*key, name))
+    if stage.bcet_ns is not None and stage.bcet_ns > stage.wcet_ns:
+        raise SpecError("the best case is above the wcet", (*key, "bcet"))
+    if stage.queue < 1:
+        raise SpecError(f"expected at least 1 waiting job, found {stage.queue}", (*key, "queue"))
+    if stage.redundancy is not None and stage.redundancy.copies < 2:
+        raise SpecError("redundancy needs 2 copies or more", (*key, "redundancy", "copies"))
+    _check_window(stage)
+
+
+def _check_window(stage: StageSpec) -> None:
+    misses_max, window_jobs = stage.misses_max, stage.window_jobs
+    if (misses_max is None) != (window_jobs is None):
+        raise SpecError("give both misses_max and window_jobs", ("stages", stage.name))
+    if misses_max is None or window_jobs is None:
+        return
+    if not 0 <= misses_max < window_jobs:
+        what = f"expected fewer misses than jobs, found {misses_max} of {window_jobs}"
+        raise SpecError(what, ("stages", stage.name, "miss_at_most"))
+
+
+def _check_policy(spec: PipelineSpec) -> None:
+    for stage in spec.stages:
+        key = ("stages", stage.name)
+        if spec.policy == "rm" and release_period_ns(spec, stage.name) is None:
+            what = "rate-monotonic needs a period; give its source a 'rate' or choose policy: dm"
+            raise SpecError(what, key)
+        if spec.policy == "fp" and stage.priority is None:
+            what = "policy fp needs a 'priority' on every stage (1 is the most urgent)"
+            raise SpecError(what, key)
+
+
+def _check_chain(spec: PipelineSpec, chain: ChainSpec) -> None:
+    key = ("chains", chain.name)
+    stages = {stage.name: stage for stage in spec.stages}
+    names = [s.name for s in spec.sources] + list(stages)
+    if len(chain.path) < 2:
+        raise SpecError("a path has a source and a stage at least", (*key, "path"))
+    for name in chain.path:
+        _known(name, names, "source or stage", (*key, "path"))
+    for before, after in zip(chain.path, chain.path[1:], strict=False):
+        if after not in stages or before not in [i.source for i in stages[after].inputs]:
+            raise SpecError(f"{after!r} does not read {before!r}", (*key, "path"))
+    head = stages.get(chain.path[0])
+    if head is not None and head.inputs:
+        what = f"a path starts at a source or a timer stage; {head.name!r} has inputs"
+        raise SpecError(what, (*key, "path"))
+    for name, limit in (("reaction", chain.reaction_ns), ("age", chain.age_ns)):
+        if limit is not None and limit < 1:
+            raise SpecError(f"expected more than 0, found {format_ns(limit)}", (*key, name))
+
+
+def _known(name: str, known: Iterable[str], what: str, key: tuple[str, ...]) -> None:
+    names = list(known)
+    if name not in names:
+        raise SpecError(f"no {what} named {name!r}; {did_you_mean(name, names)}", key)

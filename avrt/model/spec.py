@@ -1,0 +1,166 @@
+"""A pipeline before it runs: devices, sources, stages, chains, as the user declared them.
+
+Every relation between them (known names, cycles, periods) is checked by `avrt.model.graph`, which
+the YAML reader and the Python API share. Times are ns; relative deadlines are `deadline_ns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Policy = Literal["edf", "rm", "dm", "fp", "llf", "fifo"]
+POLICIES: tuple[Policy, ...] = ("edf", "rm", "dm", "fp", "llf", "fifo")
+SourceType = Literal["camera", "lidar", "radar", "imu", "gnss", "can"]
+OnMiss = Literal["continue", "abort", "skip_next"]
+OnOverrun = Literal["report", "abort"]
+DeadlineFrom = Literal["release", "capture"]
+PublishAt = Literal["asap", "at_deadline"]
+Guarantee = Literal["hard", "firm", "soft", "best_effort"]
+
+
+class Criticality(IntEnum):
+    """Automotive safety integrity levels (ISO 26262); higher is more critical."""
+
+    QM = 0
+    ASIL_A = 1
+    ASIL_B = 2
+    ASIL_C = 3
+    ASIL_D = 4
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSpec:
+    """Something that runs jobs: `slots` of them may be in flight on it at once."""
+
+    name: str
+    type: str = "cpu"
+    slots: int = 1
+    preemptive: bool = False
+    fallback: str | None = None
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """Where sensor data enters.
+
+    Attributes:
+        topic: topic of the log or bus; None for a source fed by the program.
+        info_topic: topic of the CameraInfo that belongs to a camera.
+        period_ns: declared period; None when the user does not know it.
+        clock_offset_ns: added to the sensor's stamps; None means estimate it and tell.
+    """
+
+    name: str
+    type: SourceType
+    topic: str | None = None
+    info_topic: str | None = None
+    period_ns: int | None = None
+    frame: str = ""
+    clock_offset_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSpec:
+    """One input of a stage: `source` is the source or stage it reads."""
+
+    name: str
+    source: str
+    optional: bool = False
+    max_age_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncSpec:
+    """All inputs together release the job when their capture times lie within `tolerance_ns`."""
+
+    tolerance_ns: int
+    timeout_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedundancySpec:
+    """The stage runs `copies` times per activation and one decision is made over the outputs."""
+
+    copies: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpec:
+    """One stage and its timing contract.
+
+    Released by its timer (`period_ns`), by its `trigger` input, or by a synchronised set (`sync`);
+    exactly one of them is given. `budget_ns` None means the wcet. `misses_max` of `window_jobs` is
+    the weakly-hard (m,k) promise.
+    """
+
+    name: str
+    device: str
+    wcet_ns: int
+    deadline_ns: int
+    run: str = ""
+    inputs: tuple[InputSpec, ...] = ()
+    trigger: str | None = None
+    sync: SyncSpec | None = None
+    period_ns: int | None = None
+    offset_ns: int = 0
+    bcet_ns: int | None = None
+    jitter_ns: int = 0
+    deadline_from: DeadlineFrom = "release"
+    priority: int | None = None
+    criticality: Criticality = Criticality.QM
+    guarantee: Guarantee | None = None
+    on_miss: OnMiss = "continue"
+    queue: int = 4
+    budget_ns: int | None = None
+    on_overrun: OnOverrun = "report"
+    misses_max: int | None = None
+    window_jobs: int | None = None
+    publish: PublishAt = "asap"
+    handler: str | None = None
+    redundancy: RedundancySpec | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def trigger_input(self) -> InputSpec | None:
+        return next((i for i in self.inputs if i.name == self.trigger), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainSpec:
+    """An end-to-end promise along `path`, from a source (or timer stage) to a stage."""
+
+    name: str
+    path: tuple[str, ...]
+    reaction_ns: int | None = None
+    age_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSpec:
+    """Everything the kernel and the drivers need to know before time starts."""
+
+    name: str
+    policy: Policy = "edf"
+    devices: tuple[DeviceSpec, ...]
+    sources: tuple[SourceSpec, ...] = ()
+    stages: tuple[StageSpec, ...]
+    chains: tuple[ChainSpec, ...] = ()
+
+    def stage(self, name: str) -> StageSpec:
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def source(self, name: str) -> SourceSpec:
+        return next(source for source in self.sources if source.name == name)
+
+    def device(self, name: str) -> DeviceSpec:
+        return next(device for device in self.devices if device.name == name)

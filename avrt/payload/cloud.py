@@ -1,0 +1,27 @@
+"""LiDAR points as one array a sweep, a view of the message where its layout allows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class PointCloud:
+    """One LiDAR sweep.
+
+    Attributes:
+        xyz: (N, 3) float32, metres, frame of the message's stamp; may be a read-only view.
+        intensity: (N,) float32 as the sensor gives it, or None.
+    """
+
+    xyz: NDArray[np.float32]
+    intensity: NDArray[np.float32] | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.xyz)

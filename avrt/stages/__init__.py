@@ -1,0 +1,1 @@
+"""Reference perception, fusion and planning stages."""

@@ -1,0 +1,58 @@
+"""Quantities are written `NUMBER UNIT` and held as integer nanoseconds or plain floats.
+
+Decimal arithmetic, rounded half to even once: no float ever touches a time, so `0.1 ms` is
+100000 ns exactly and `30 Hz` is 33333333 ns in every process.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_EVEN, Decimal
+
+NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+NS_PER_S = NS_PER_UNIT["s"]
+NS_PER_MS = NS_PER_UNIT["ms"]
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*([A-Za-z/]+)")
+
+
+def duration_ns(text: str) -> int:
+    """Return a duration such as `"25 ms"` in ns; ValueError says what was expected."""
+    number, unit = _split(text, 'a duration with its unit, such as "25 ms"')
+    if unit not in NS_PER_UNIT:
+        raise ValueError(_expected('a duration in s, ms, us or ns, such as "25 ms"', text))
+    return _whole(number * NS_PER_UNIT[unit])
+
+
+def period_ns(text: str) -> int:
+    """Return the period of a rate such as `"10 Hz"`, or of a duration, in ns."""
+    number, unit = _split(text, 'a rate with its unit, such as "10 Hz"')
+    if unit != "Hz":
+        return duration_ns(text)
+    if number <= 0:
+        raise ValueError(_expected("a rate above zero", text))
+    return _whole(NS_PER_S / number)
+
+
+def format_ns(ns: int) -> str:
+    """Return a duration as a person writes it: the largest unit that keeps it readable."""
+    magnitude = abs(ns)
+    for unit in ("s", "ms", "us"):
+        if magnitude >= NS_PER_UNIT[unit]:
+            return f"{ns / NS_PER_UNIT[unit]:.6g} {unit}"
+    return f"{ns} ns"
+
+
+def _split(text: str, expected: str) -> tuple[Decimal, str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(_expected(expected, text))
+    return Decimal(match[1]), match[2]
+
+
+def _whole(value: Decimal) -> int:
+    return int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+def _expected(what: str, found: str) -> str:
+    return f"expected {what}, found {found!r}"

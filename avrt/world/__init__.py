@@ -1,0 +1,1 @@
+"""A small deterministic world with sensors."""
