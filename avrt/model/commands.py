@@ -14,12 +14,16 @@ class Dispatch:
     """Start a job on its stream now.
 
     Attributes:
+        index: counts the task's jobs from 0, whatever became of them.
+        device: where it runs: the task's own device, or the fallback of a lost one.
         inputs: buffer handles in the order of the stage's inputs; None for an absent optional one.
     """
 
     job: int
     task: str
+    index: int
     stream: str
+    device: str
     segment: int
     variant: str
     inputs: tuple[int | None, ...]

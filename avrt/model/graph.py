@@ -15,7 +15,9 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from avrt.model.spec import ChainSpec, PipelineSpec, StageSpec
+    from avrt.model.spec import ChainSpec, PipelineSpec, SourceSpec, StageSpec
+
+STAGES_MAX = 400
 
 
 def check(spec: PipelineSpec) -> None:
@@ -23,10 +25,13 @@ def check(spec: PipelineSpec) -> None:
     _check_names(spec)
     for device in spec.devices:
         _check_device(spec, device.name)
+    for source in spec.sources:
+        _check_source(source)
     for stage in spec.stages:
         _check_references(spec, stage)
         _check_release(stage)
         _check_limits(stage)
+        _check_inputs(stage)
     topological_order(spec)
     _check_policy(spec)
     for chain in spec.chains:
@@ -58,17 +63,19 @@ def release_period_ns(spec: PipelineSpec, name: str) -> int | None:
 
     A synchronised stage takes the longest of its inputs'. None when nothing upstream declares one.
     """
-    source = next((s for s in spec.sources if s.name == name), None)
-    if source is not None:
-        return source.period_ns
-    stage = spec.stage(name)
-    if stage.period_ns is not None:
-        return stage.period_ns
-    trigger = stage.trigger_input
-    upstream = [trigger.source] if trigger else [item.source for item in stage.inputs]
-    periods = [release_period_ns(spec, name) for name in upstream]
-    known = [period for period in periods if period is not None]
-    return max(known) if len(known) == len(periods) and known else None
+    return release_periods(spec)[name]
+
+
+def release_periods(spec: PipelineSpec) -> dict[str, int | None]:
+    """Return the release period in ns of every source and stage, as `release_period_ns` tells."""
+    periods = {source.name: source.period_ns for source in spec.sources}
+    for stage in topological_order(spec):
+        trigger = stage.trigger_input
+        upstream = [periods[i.source] for i in ((trigger,) if trigger else stage.inputs)]
+        known = [period for period in upstream if period is not None]
+        longest = max(known, default=None) if len(known) == len(upstream) else None
+        periods[stage.name] = stage.period_ns if stage.period_ns is not None else longest
+    return periods
 
 
 def _check_names(spec: PipelineSpec) -> None:
@@ -81,6 +88,9 @@ def _check_names(spec: PipelineSpec) -> None:
         for name in names:
             if names.count(name) > 1:
                 raise SpecError("given twice; names are unique", (group, name))
+    if len(spec.stages) > STAGES_MAX:
+        what = f"expected at most {STAGES_MAX} stages, found {len(spec.stages)}"
+        raise SpecError(what, ("stages",))
     if not spec.stages:
         raise SpecError("no stage is declared; add one under 'stages:'", ("stages",))
     for stage in spec.stages:
@@ -102,6 +112,12 @@ def _check_device(spec: PipelineSpec, name: str) -> None:
         _known(device.fallback, [d.name for d in spec.devices], "device", (*key, "fallback"))
         if device.fallback == name:
             raise SpecError("a device cannot fall back on itself", (*key, "fallback"))
+
+
+def _check_source(source: SourceSpec) -> None:
+    if source.period_ns is not None and source.period_ns < 1:
+        what = f"expected a period above 0, found {format_ns(source.period_ns)}"
+        raise SpecError(what, ("sources", source.name, "rate"))
 
 
 def _check_references(spec: PipelineSpec, stage: StageSpec) -> None:
@@ -155,6 +171,20 @@ def _check_limits(stage: StageSpec) -> None:
     _check_window(stage)
 
 
+def _check_inputs(stage: StageSpec) -> None:
+    key = ("stages", stage.name)
+    for item in stage.inputs:
+        if item.max_age_ns is not None and item.max_age_ns < 1:
+            what = f"expected more than 0, found {format_ns(item.max_age_ns)}"
+            raise SpecError(what, (*key, "inputs", item.name, "max_age"))
+    if stage.sync is None:
+        return
+    for name, value in (("tolerance", stage.sync.tolerance_ns), ("timeout", stage.sync.timeout_ns)):
+        if value < 0:
+            what = f"expected 0 or more, found {format_ns(value)}"
+            raise SpecError(what, (*key, "sync", name))
+
+
 def _check_window(stage: StageSpec) -> None:
     misses_max, window_jobs = stage.misses_max, stage.window_jobs
     if (misses_max is None) != (window_jobs is None):
@@ -167,9 +197,10 @@ def _check_window(stage: StageSpec) -> None:
 
 
 def _check_policy(spec: PipelineSpec) -> None:
+    periods = release_periods(spec)
     for stage in spec.stages:
         key = ("stages", stage.name)
-        if spec.policy == "rm" and release_period_ns(spec, stage.name) is None:
+        if spec.policy == "rm" and periods[stage.name] is None:
             what = "rate-monotonic needs a period; give its source a 'rate' or choose policy: dm"
             raise SpecError(what, key)
         if spec.policy == "fp" and stage.priority is None:

@@ -24,7 +24,7 @@ class JobRecord:
         end_ns: when the outcome's cause was reported: completion, abort, skip or shed.
         reason: why it was aborted, skipped or shed; empty otherwise.
         executed_ns: execution received according to the kernel.
-        device_ns: when the device was done by its own clock, or None.
+        device_start_ns, device_ns: when the device began and was done by its own clock, or None.
         absent: names of optional inputs it ran without.
     """
 
@@ -41,6 +41,7 @@ class JobRecord:
     outcome: Outcome
     reason: str
     executed_ns: int
+    device_start_ns: int | None
     device_ns: int | None
     absent: tuple[str, ...]
 
@@ -146,12 +147,11 @@ class ChainBroken:
 
 @dataclass(frozen=True, slots=True)
 class SyncRecord:
-    """A synchronised set was released incomplete, or a message joined none."""
+    """A synchronised set was released without all its inputs."""
 
     stage: str
     at_ns: int
     missing: tuple[str, ...]
-    dropped: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,16 @@ class ModeRecord:
     entered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FaultRecord:
+    """A job's work ended with a fault."""
+
+    job: int
+    task: str
+    at_ns: int
+    fault: str
+
+
 AnyRecord = (
     JobRecord
     | MissRecord
@@ -194,4 +204,5 @@ AnyRecord = (
     | ResourceRecord
     | VoteRecord
     | ModeRecord
+    | FaultRecord
 )

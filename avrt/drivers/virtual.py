@@ -1,0 +1,206 @@
+"""Virtual time: the loop that simulation and replay share.
+
+The next instant is the earliest of the feed's next event, the kernel's next wake-up and the next
+virtual completion. Everything that belongs to that instant is handed to the kernel at once, and
+what the kernel commands is done before time moves on. No wall clock is read here.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Protocol
+
+from avrt.model.commands import Abort, Command, Dispatch, Preempt, Resume, Vote
+from avrt.model.events import (
+    Completed,
+    DeviceBack,
+    DeviceLost,
+    Drain,
+    Event,
+    Failed,
+    Hung,
+    StreamLost,
+    Voted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from avrt.kernel import Kernel
+    from avrt.logs.journal import Journal
+    from avrt.model.spec import PipelineSpec
+
+
+class Worker(Protocol):
+    """What does, or only pretends to do, the work of dispatched jobs."""
+
+    def start(self, command: Dispatch) -> int | None:
+        """Begin a job; return the execution it takes in ns (at least 1), None if it never ends."""
+
+    def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
+        """Tell how a job whose execution is over ended."""
+
+    def vote(self, command: Vote) -> Voted:
+        """Decide over the outputs of an activation."""
+
+    def obey(self, command: Command, at_ns: int) -> list[Event]:
+        """Do any other command; return what follows from it at the same instant."""
+
+
+class VirtualWork:
+    """Execution in virtual time: what runs, how much of it is left, and when the next one ends."""
+
+    def __init__(self) -> None:
+        self._left_ns: dict[int, int] = {}
+        self._since_ns: dict[int, int] = {}
+        self._ends: list[tuple[int, int]] = []
+
+    def start(self, job: int, cost_ns: int | None, now_ns: int) -> None:
+        """Begin a job on a slot; one without a cost never ends by itself."""
+        if cost_ns is None:
+            return
+        assert cost_ns >= 1
+        self._left_ns[job] = cost_ns
+        self.resume(job, now_ns)
+
+    def preempt(self, job: int, now_ns: int) -> None:
+        if job in self._since_ns:
+            self._left_ns[job] -= now_ns - self._since_ns.pop(job)
+
+    def resume(self, job: int, now_ns: int) -> None:
+        if job in self._left_ns:
+            self._since_ns[job] = now_ns
+            heappush(self._ends, (now_ns + self._left_ns[job], job))
+
+    def drop(self, job: int) -> None:
+        """Forget a job whose work stopped."""
+        self._left_ns.pop(job, None)
+        self._since_ns.pop(job, None)
+
+    def keep_only(self, jobs: tuple[int, ...]) -> None:
+        """Forget every job that is not among these."""
+        for job in [job for job in self._left_ns if job not in jobs]:
+            self.drop(job)
+
+    def next_ns(self) -> int | None:
+        """Return when the next running job ends."""
+        while self._ends and not self._is_due(*self._ends[0]):
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
+
+    def pop_ended(self, now_ns: int) -> list[int]:
+        """Take the jobs that end now."""
+        ended: list[int] = []
+        while self.next_ns() == now_ns:
+            _, job = heappop(self._ends)
+            self.drop(job)
+            ended.append(job)
+        return ended
+
+    def _is_due(self, at_ns: int, job: int) -> bool:
+        since_ns = self._since_ns.get(job)
+        return since_ns is not None and since_ns + self._left_ns[job] == at_ns
+
+
+class VirtualLoop:
+    """Drives one kernel through one feed.
+
+    Args:
+        feed: `(at_ns, event)` in time order; it may be read lazily.
+        worker: what the jobs do.
+        journal: notes every call of the kernel.
+        until_ns: releases happen before this pipeline time only; None means until the feed ends.
+    """
+
+    def __init__(
+        self,
+        spec: PipelineSpec,
+        kernel: Kernel,
+        feed: Iterator[tuple[int, Event]],
+        worker: Worker,
+        journal: Journal,
+        *,
+        until_ns: int | None = None,
+    ) -> None:
+        self._kernel = kernel
+        self._feed = feed
+        self._worker = worker
+        self._journal = journal
+        self._work = VirtualWork()
+        self._preemptive = {d.name for d in spec.devices if d.preemptive}
+        self._stoppable: set[int] = set()
+        self._next = next(feed, None)
+        self._until_ns = until_ns
+        self._drained = False
+
+    def run(self) -> None:
+        """Go on until the feed is over and nothing is left to do."""
+        while (at_ns := self._next_instant()) is not None:
+            events: list[Event] = [
+                self._worker.end(job, at_ns) for job in self._work.pop_ended(at_ns)
+            ]
+            while self._next is not None and self._next[0] <= at_ns:
+                events.append(self._next[1])
+                self._next = next(self._feed, None)
+            self._step(at_ns, events)
+
+    def _next_instant(self) -> int | None:
+        """Return the next time at which something happens, or None when the run is over."""
+        if not self._drained and self._must_drain():
+            self._drain()
+        instant_ns = self._earliest()
+        if instant_ns is None and self._kernel.working_jobs:
+            stuck = self._kernel.working_jobs
+            self._step(self._kernel.now_ns, [Hung(job) for job in stuck])
+            instant_ns = self._earliest()
+        return instant_ns
+
+    def _earliest(self) -> int | None:
+        times = [self._kernel.next_wakeup_ns, self._work.next_ns()]
+        if self._next is not None:
+            times.append(self._next[0])
+        known = [time for time in times if time is not None]
+        return max(min(known), self._kernel.now_ns) if known else None
+
+    def _must_drain(self) -> bool:
+        if self._until_ns is None:
+            return self._next is None
+        earliest_ns = self._earliest()
+        return earliest_ns is None or earliest_ns >= self._until_ns
+
+    def _drain(self) -> None:
+        """End the releases at the last instant inside the run."""
+        self._drained = True
+        self._next = None
+        last_ns = self._kernel.now_ns if self._until_ns is None else self._until_ns - 1
+        self._step(max(last_ns, self._kernel.now_ns), [Drain()])
+
+    def _step(self, at_ns: int, events: list[Event]) -> None:
+        """Hand the events of an instant to the kernel, and what follows from its commands."""
+        while True:
+            commands = self._kernel.handle(at_ns, events)
+            self._journal.note(at_ns, events, commands)
+            if any(isinstance(e, (DeviceLost, DeviceBack, StreamLost, Hung)) for e in events):
+                self._work.keep_only(self._kernel.working_jobs)
+            events = [event for command in commands for event in self._obey(command, at_ns)]
+            if not events:
+                return
+
+    def _obey(self, command: Command, at_ns: int) -> list[Event]:
+        match command:
+            case Dispatch():
+                if command.device in self._preemptive:
+                    self._stoppable.add(command.job)
+                self._work.start(command.job, self._worker.start(command), at_ns)
+            case Preempt():
+                self._work.preempt(command.job, at_ns)
+            case Resume():
+                self._work.resume(command.job, at_ns)
+            case Abort():
+                if command.job in self._stoppable:
+                    self._work.drop(command.job)
+            case Vote():
+                return [self._worker.vote(command)]
+            case _:
+                return self._worker.obey(command, at_ns)
+        return []

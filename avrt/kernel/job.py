@@ -1,0 +1,109 @@
+"""What the kernel keeps of tasks, activations and jobs while they live.
+
+A release makes one *activation*: one input set, one or more jobs (replicas), one decision that
+consumers and chains follow. Every task has its own stream; at most one of its jobs runs at a time
+and the others wait in release order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from avrt.kernel.buffers import Buffer
+    from avrt.kernel.policy import Key
+    from avrt.kernel.queues import DeviceQueue
+    from avrt.model.records import Outcome
+    from avrt.model.spec import StageSpec
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One schedulable unit with its stream; `index` is its place in the pipeline file."""
+
+    index: int
+    name: str
+    stage: StageSpec
+    home: DeviceQueue
+    device: DeviceQueue
+    waiting: deque[Job] = field(default_factory=deque)
+    occupant: Job | None = None
+    released: int = 0
+    lost: bool = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job is open here or its work still holds the stream."""
+        return self.occupant is not None or bool(self.waiting)
+
+
+@dataclass(slots=True, eq=False)
+class Activation:
+    """One release of a stage.
+
+    Attributes:
+        inputs: buffers in the order of the stage's inputs; a sampled one is None until bound.
+        capture_ns: capture time its output will carry.
+        open_jobs: jobs whose outcome is not decided.
+        working: jobs whose work may still read the inputs.
+        decision: the buffer that consumers will read, once there is one.
+    """
+
+    id: int
+    stage: StageSpec
+    release_ns: int
+    due_ns: int
+    capture_ns: int
+    inputs: list[Buffer | None]
+    bound: bool = False
+    absent: tuple[str, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    open_jobs: int = 0
+    working: int = 0
+    decision: Buffer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One activation of one task.
+
+    Attributes:
+        key: the policy's key; `(key, task.index, index)` is its place in the total order.
+        device: where it runs, from its first dispatch on.
+        running_since_ns: start of the present stretch on a slot; None when it is on none.
+        displaced: it gave way to a more critical job and is shed when it can no longer make it.
+        guarded: it went before the policy's choice and is not preempted.
+    """
+
+    id: int
+    activation: Activation
+    task: Task
+    index: int
+    release_ns: int
+    arrival_ns: int
+    due_ns: int
+    key: Key = (0, 0)
+    device: DeviceQueue | None = None
+    start_ns: int | None = None
+    running_since_ns: int | None = None
+    executed_ns: int = 0
+    device_start_ns: int | None = None
+    device_ns: int | None = None
+    output: Buffer | None = None
+    outcome: Outcome | None = None
+    missed: bool = False
+    displaced: bool = False
+    guarded: bool = False
+
+    @property
+    def order(self) -> tuple[Key, int, int]:
+        """Its place in the total order of jobs; lower goes first."""
+        return (self.key, self.task.index, self.index)
+
+    def received_ns(self, now_ns: int) -> int:
+        """Execution received until now."""
+        if self.running_since_ns is None:
+            return self.executed_ns
+        return self.executed_ns + now_ns - self.running_since_ns

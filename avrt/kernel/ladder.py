@@ -1,0 +1,64 @@
+"""Modes: the parameters of every task at one level of operation.
+
+The kernel reads task parameters through the current mode only. There is one mode, `nominal`, until
+a pipeline declares a degradation ladder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.model.graph import release_period_ns
+
+if TYPE_CHECKING:
+    from avrt.kernel.job import Task
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParameters:
+    """What the policy and the monitors need to know of a task in one mode."""
+
+    wcet_ns: int
+    deadline_ns: int
+    budget_ns: int
+    priority: int
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One level: `parameters[task.index]`."""
+
+    name: str
+    parameters: tuple[TaskParameters, ...]
+
+
+def nominal_mode(spec: PipelineSpec, tasks: list[Task]) -> Mode:
+    """Return the mode in which everything runs as declared."""
+    return Mode("nominal", tuple(_parameters(spec, task.stage) for task in tasks))
+
+
+def _parameters(spec: PipelineSpec, stage: StageSpec) -> TaskParameters:
+    return TaskParameters(
+        wcet_ns=stage.wcet_ns,
+        deadline_ns=stage.deadline_ns,
+        budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
+        priority=_priority(spec, stage),
+    )
+
+
+def _priority(spec: PipelineSpec, stage: StageSpec) -> int:
+    match spec.policy:
+        case "rm":
+            period_ns = release_period_ns(spec, stage.name)
+            assert period_ns is not None  # model.graph.check refuses rm without periods
+            return period_ns
+        case "dm":
+            return stage.deadline_ns
+        case "fp":
+            assert stage.priority is not None  # model.graph.check
+            return stage.priority
+        case _:
+            return 0

@@ -1,0 +1,141 @@
+"""Which events may come when: everything is checked before anything changes.
+
+A refused call raises `KernelError` and leaves the kernel as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from avrt.errors import KernelError
+from avrt.model.events import (
+    Arrived,
+    Completed,
+    DeviceBack,
+    DeviceLost,
+    Drain,
+    Event,
+    Failed,
+    Hung,
+    ModeRequested,
+    Read,
+    SegmentEnded,
+    Started,
+    StreamLost,
+    Voted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from avrt.kernel.job import Activation, Job, Task
+    from avrt.kernel.queues import DeviceQueue
+    from avrt.kernel.state import State
+
+
+class Legality:
+    """What the kernel knows, looked at for judging a batch of events."""
+
+    def __init__(
+        self,
+        state: State,
+        sources: Mapping[str, int],
+        tasks: Mapping[str, Task],
+        devices: Mapping[str, DeviceQueue],
+        working: Mapping[int, Job],
+        voting: Mapping[int, Activation],
+    ) -> None:
+        self._state = state
+        self._sources = sources
+        self._tasks = tasks
+        self._devices = devices
+        self._working = working
+        self._voting = voting
+
+    def check(self, at_ns: int, events: Sequence[Event]) -> None:
+        """Raise KernelError if this call may not come now."""
+        if at_ns < self._state.now_ns:
+            raise KernelError(f"time went back from {self._state.now_ns} to {at_ns} ns")
+        ended: set[int] = set()
+        buffers: set[int] = set()
+        for event in events:
+            problem = self._problem(event, ended, buffers)
+            if problem:
+                raise KernelError(f"illegal at {at_ns} ns: {event}: {problem}")
+
+    def _problem(  # noqa: C901, PLR0911, PLR0912 - one case an event
+        self, event: Event, ended: set[int], buffers: set[int]
+    ) -> str:
+        match event:
+            case Completed():
+                return self._job(event.job, ended) or self._new(event.buffer, buffers)
+            case Failed() | Hung():
+                return self._job(event.job, ended)
+            case Arrived():
+                return self._arrival(event) or self._new(event.buffer, buffers)
+            case Started():
+                known = event.job in self._working
+                return "" if known else "this job is not on a stream"
+            case SegmentEnded():
+                return "no job has a second segment"
+            case Voted():
+                return self._vote(event, buffers)
+            case Read():
+                unread = self._state.buffers.is_unread(event.buffer)
+                return "" if unread else "no outside reader holds this buffer"
+            case StreamLost() | DeviceLost() | DeviceBack():
+                return self._resource(event)
+            case Drain():
+                return "draining already" if self._state.draining else ""
+            case ModeRequested():
+                return ""
+            case _:
+                assert_never(event)
+
+    def _job(self, job_id: int, ended: set[int]) -> str:
+        job = self._working.get(job_id)
+        if job is None:
+            return "this job is not on a stream"
+        if job.running_since_ns is None:
+            return "this job is preempted"
+        if job_id in ended:
+            return "this job ends twice"
+        ended.add(job_id)
+        return ""
+
+    def _new(self, handle: int, buffers: set[int]) -> str:
+        if handle in self._state.buffers or handle in buffers:
+            return "this buffer is live"
+        buffers.add(handle)
+        return ""
+
+    def _arrival(self, event: Arrived) -> str:
+        if self._state.draining:
+            return "nothing arrives after Drain"
+        return "" if event.source in self._sources else "no such source"
+
+    def _vote(self, event: Voted, decided: set[int]) -> str:
+        activation = self._voting.get(event.activation)
+        if activation is None:
+            return "no vote is open on this activation"
+        candidates = [job.output.handle for job in activation.jobs if job.output is not None]
+        if event.buffer is not None and event.buffer not in candidates:
+            return "the vote selects no output of this activation"
+        marker = -1 - event.activation
+        if marker in decided:
+            return "this vote is decided twice"
+        decided.add(marker)
+        return ""
+
+    def _resource(self, event: StreamLost | DeviceLost | DeviceBack) -> str:
+        if isinstance(event, StreamLost):
+            task = self._tasks.get(event.stream)
+            if task is None:
+                return "no such stream"
+            return "lost already" if task.lost else ""
+        device = self._devices.get(event.device)
+        if device is None:
+            return "no such device"
+        if device.lost == isinstance(event, DeviceLost):
+            return "lost already" if device.lost else "not lost"
+        return ""

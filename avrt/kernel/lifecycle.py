@@ -1,0 +1,309 @@
+"""From admission to outcome: where a job is queued, when it gets a slot, how it ends.
+
+Every admitted job ends exactly once, in `_end`. Its *work* may end later than the job: on a device
+that is not preemptive an aborted job keeps its stream and its slot until the work is done, because
+the computation always finishes (so that the stage's state is the same in every driver).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.kernel.monitor import Window, explain_miss
+from avrt.kernel.policy import latest_start_ns
+from avrt.kernel.timers import BUDGET, DUE, SHED
+from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
+from avrt.model.records import JobRecord, OverrunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from avrt.kernel.job import Activation, Job, Task
+    from avrt.kernel.queues import DeviceQueue
+    from avrt.kernel.state import State
+    from avrt.model.records import Outcome
+
+
+class Lifecycle:
+    """The jobs of all tasks.
+
+    Attributes:
+        working: jobs whose work is dispatched and not reported ended, by id.
+        bind: gives a job's activation its sampled inputs at first dispatch; returns the reason to
+            skip the job, or "".
+        ended: called when a job's outcome is decided.
+        released: called when no work reads an activation's inputs any more.
+    """
+
+    def __init__(self, state: State, devices: list[DeviceQueue], tasks: list[Task]) -> None:
+        self._state = state
+        self._devices = devices
+        self.working: dict[int, Job] = {}
+        self._windows: dict[int, Window] = {}
+        for task in tasks:
+            limit, jobs = task.stage.misses_max, task.stage.window_jobs
+            if limit is not None and jobs is not None:
+                self._windows[task.index] = Window(limit, jobs)
+        self.bind: Callable[[Activation], str]
+        self.ended: Callable[[Activation], None]
+        self.released: Callable[[Activation], None]
+
+    # Admission
+
+    def admit(self, job: Job, skip: str) -> None:
+        """Queue a released job, or end it at once: `skip` is a reason not to run it."""
+        state, task = self._state, job.task
+        state.timers.add(job.due_ns, DUE, job)
+        if skip:
+            self._end(job, "skipped", skip)
+        elif task.lost:
+            self._end(job, "aborted", "lost")
+        elif task.stage.on_miss == "skip_next" and task.busy:
+            self._end(job, "skipped", "busy")
+        else:
+            self._queue(job)
+
+    def _queue(self, job: Job) -> None:
+        waiting = job.task.waiting
+        head = waiting[0] if waiting else None
+        if len(waiting) >= job.task.stage.queue:
+            self._end(waiting.popleft(), "shed", "queue_full")
+        waiting.append(job)
+        if waiting[0] is not head:
+            self._offer(job.task)
+
+    def _offer(self, task: Task) -> None:
+        """Make the first waiting job ready if its stream is idle."""
+        if task.occupant is None and task.waiting and not task.lost:
+            task.device.push(task.waiting[0], self._state.mode)
+
+    # Dispatch
+
+    def dispatch(self) -> None:
+        """Fill the slots of every device, in pipeline-file order: the one pass of an instant."""
+        for device in self._devices:
+            while self._dispatch_one(device):
+                pass
+
+    def _dispatch_one(self, device: DeviceQueue) -> bool:
+        """Place the next job; return whether anything changed."""
+        state = self._state
+        choice = device.peek()
+        if choice is None or device.lost:
+            return False
+        victim = urgent = None
+        if device.free == 0:
+            victim = device.worst_running(state.now_ns, state.mode) if device.preemptive else None
+            if victim is None or choice.key >= victim.key:
+                return False
+        elif device.free == 1:
+            urgent = device.more_critical(choice, state.now_ns, state.mode)
+        job = choice if urgent is None else urgent
+        if not self._ready_to_start(job):
+            return True
+        if victim is not None:
+            self._preempt(victim)
+        if urgent is not None:
+            self._displace(choice, urgent)
+        self._start(job)
+        return True
+
+    def _ready_to_start(self, job: Job) -> bool:
+        """Bind the inputs of a job that starts for the first time, or skip it."""
+        if job.activation.bound:
+            return True
+        reason = self.bind(job.activation)
+        if not reason:
+            return True
+        job.task.waiting.remove(job)
+        self._end(job, "skipped", reason)
+        self._offer(job.task)
+        return False
+
+    def _start(self, job: Job) -> None:
+        state, task = self._state, job.task
+        parameters = state.mode.parameters[task.index]
+        if job.start_ns is not None:
+            state.out.append(Resume(job.id))
+        else:
+            assert task.waiting[0] is job
+            task.waiting.popleft()
+            task.occupant = job
+            job.start_ns = state.now_ns
+            job.device = task.device
+            self.working[job.id] = job
+            handles = tuple(None if b is None else b.handle for b in job.activation.inputs)
+            state.out.append(
+                Dispatch(
+                    job.id,
+                    task.name,
+                    job.index,
+                    task.name,
+                    task.device.name,
+                    0,
+                    parameters.variant,
+                    handles,
+                    job.release_ns,
+                    job.due_ns,
+                )
+            )
+        assert job.device is not None
+        job.device.occupy(job, state.now_ns)
+        left_ns = parameters.budget_ns - job.executed_ns
+        if left_ns > 0:
+            state.timers.add(state.now_ns + left_ns, BUDGET, job)
+
+    def _preempt(self, job: Job) -> None:
+        assert job.device is not None
+        job.device.vacate(job, self._state.now_ns)
+        job.device.push(job, self._state.mode)
+        self._state.out.append(Preempt(job.id))
+
+    def _displace(self, choice: Job, urgent: Job) -> None:
+        """Let a more critical job go first; the displaced one is shed once it cannot make it."""
+        urgent.guarded = True
+        if choice.displaced or choice.start_ns is not None:
+            return
+        choice.displaced = True
+        limit_ns = latest_start_ns(choice, self._state.mode.parameters[choice.task.index])
+        self._state.timers.add(limit_ns + 1, SHED, choice)
+
+    # What the timers say
+
+    def deadline_passed(self, job: Job) -> None:
+        """Raise the miss of a job that is open at its due time."""
+        self._miss(job)
+        if job.task.stage.on_miss == "abort":
+            self.abort(job, "deadline")
+
+    def latest_start_passed(self, job: Job) -> None:
+        """Shed a displaced job that can no longer be in time."""
+        job.task.waiting.remove(job)
+        self._end(job, "shed", "overload")
+        self._offer(job.task)
+
+    def budget_spent(self, job: Job) -> None:
+        """Report, and where the stage says so abort, a job that wants more than its budget."""
+        state = self._state
+        budget_ns = state.mode.parameters[job.task.index].budget_ns
+        record = OverrunRecord(job.id, job.task.name, state.now_ns, budget_ns)
+        state.out.append(Record(record))
+        if job.task.stage.on_overrun == "abort":
+            self.abort(job, "budget")
+
+    # How work and jobs end
+
+    def completed(self, job: Job) -> bool:
+        """End a job whose work is done; return whether its result is wanted."""
+        self.work_ended(job)
+        if job.outcome is None and self._state.now_ns > job.due_ns:
+            if not job.missed:
+                self._miss(job)
+            if job.task.stage.on_miss == "abort":
+                self._end(job, "aborted", "deadline")
+        if job.outcome is not None:
+            return False
+        self._end(job, "late" if job.missed else "met", "")
+        return True
+
+    def failed(self, job: Job, reason: str) -> None:
+        """End a job whose work ended without a result."""
+        self.work_ended(job)
+        if job.outcome is None:
+            self._end(job, "aborted", reason)
+
+    def abort(self, job: Job, reason: str) -> None:
+        """End an open job before its work is done."""
+        if job.start_ns is None:
+            job.task.waiting.remove(job)
+            self._end(job, "aborted", reason)
+            self._offer(job.task)
+            return
+        assert job.device is not None
+        self._state.out.append(Abort(job.id))
+        self._end(job, "aborted", reason)
+        if job.device.preemptive:
+            self.work_ended(job)
+
+    def lose(self, task: Task) -> None:
+        """Abort everything on a stream that is gone, and whatever is released for it later."""
+        task.lost = True
+        if task.occupant is not None:
+            self.failed(task.occupant, "lost")
+        while task.waiting:
+            self._end(task.waiting.popleft(), "aborted", "lost")
+
+    def move(self, task: Task, device: DeviceQueue) -> None:
+        """Let the stream's jobs run on another device; what runs on a lost one is lost."""
+        task.device = device
+        task.lost = False
+        occupant = task.occupant
+        if occupant is not None and occupant.device is not None and occupant.device.lost:
+            self.failed(occupant, "lost")
+        else:
+            self._offer(task)
+
+    def work_ended(self, job: Job) -> None:
+        """Free the slot and the stream, and let the task's next job in."""
+        assert job.device is not None
+        if job.running_since_ns is not None:
+            job.device.vacate(job, self._state.now_ns)
+        del self.working[job.id]
+        job.task.occupant = None
+        self._leave_inputs(job.activation)
+        self._offer(job.task)
+
+    def _miss(self, job: Job) -> None:
+        job.missed = True
+        device = job.device or job.task.device
+        self._state.out.append(Record(explain_miss(job, device, self._state.now_ns)))
+        self._note_miss(job)
+
+    def _note_miss(self, job: Job) -> None:
+        window = self._windows.get(job.task.index)
+        if window is None:
+            return
+        task = job.task
+        oldest = task.occupant or (task.waiting[0] if task.waiting else job)
+        violation = window.miss(task.name, job.index, oldest.index, self._state.now_ns)
+        if violation is not None:
+            self._state.out.append(Record(violation))
+
+    def _end(self, job: Job, outcome: Outcome, reason: str) -> None:
+        assert job.outcome is None
+        job.outcome = outcome
+        if outcome != "met" and not job.missed:
+            self._note_miss(job)
+        activation, now_ns = job.activation, self._state.now_ns
+        self._state.out.append(
+            Record(
+                JobRecord(
+                    job=job.id,
+                    activation=activation.id,
+                    task=job.task.name,
+                    stage=activation.stage.name,
+                    index=job.index,
+                    release_ns=job.release_ns,
+                    arrival_ns=job.arrival_ns,
+                    due_ns=job.due_ns,
+                    start_ns=job.start_ns,
+                    end_ns=now_ns,
+                    outcome=outcome,
+                    reason=reason,
+                    executed_ns=job.received_ns(now_ns),
+                    device_start_ns=job.device_start_ns,
+                    device_ns=job.device_ns,
+                    absent=activation.absent,
+                )
+            )
+        )
+        if job.start_ns is None:
+            self._leave_inputs(activation)
+        activation.open_jobs -= 1
+        if activation.open_jobs == 0:
+            self.ended(activation)
+
+    def _leave_inputs(self, activation: Activation) -> None:
+        activation.working -= 1
+        if activation.working == 0:
+            self.released(activation)

@@ -1,0 +1,105 @@
+"""Why a job was late, and whether a task keeps its weakly-hard promise.
+
+A miss is raised by the deadline timer while the job is open. Its explanation partitions the time
+from release to miss, by who held the slot:
+
+* running: the job itself;
+* waiting: a job ordered before it, or its own task's predecessor;
+* blocking: a job ordered later (started first and not preempted, or more critical).
+
+With several slots the holder named is the one ordered last, since its slot is the one that the job
+would have been given. A stretch with a free slot means that the kernel had not been told of the
+release yet (`by` is empty).
+
+Weakly-hard constraints (m,k): Bernat, Burns, Llamosi, "Weakly hard real-time systems", 2001.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from avrt.model.records import Interval, MissRecord, WindowRecord
+
+if TYPE_CHECKING:
+    from avrt.kernel.job import Job
+    from avrt.kernel.queues import DeviceQueue
+    from avrt.model.records import IntervalKind
+
+
+@dataclass(slots=True, eq=False)
+class Stretch:
+    """One uninterrupted stay of a job on a slot; `end_ns` is None while it lasts."""
+
+    job: Job
+    start_ns: int
+    end_ns: int | None = None
+
+    def covers(self, start_ns: int) -> bool:
+        return self.start_ns <= start_ns and (self.end_ns is None or self.end_ns > start_ns)
+
+
+def explain_miss(job: Job, device: DeviceQueue, now_ns: int) -> MissRecord:
+    """Return the miss with its intervals, which sum to `now_ns - job.release_ns`."""
+    stretches = [s for s in device.history if s.end_ns is None or s.end_ns > job.release_ns]
+    edges = {job.release_ns, now_ns, max(job.release_ns, min(job.arrival_ns, now_ns))}
+    for stretch in stretches:
+        ends = (stretch.start_ns, now_ns if stretch.end_ns is None else stretch.end_ns)
+        edges.update(edge for edge in ends if job.release_ns < edge < now_ns)
+    times = sorted(edges)
+    intervals: list[Interval] = []
+    for start_ns, end_ns in pairwise(times):
+        holders = [s.job for s in stretches if s.covers(start_ns)]
+        kind, by, holder = _classify(job, holders, device.slots)
+        last = intervals[-1] if intervals else None
+        if last is not None and (last.kind, last.by, last.job) == (kind, by, holder):
+            intervals[-1] = Interval(kind, last.start_ns, end_ns, by, holder)
+        else:
+            intervals.append(Interval(kind, start_ns, end_ns, by, holder))
+    return MissRecord(job.id, job.task.name, now_ns, job.release_ns, job.due_ns, tuple(intervals))
+
+
+def _classify(job: Job, holders: list[Job], slots: int) -> tuple[IntervalKind, str, int | None]:
+    for holder in holders:
+        if holder is job:
+            return "running", job.task.name, job.id
+        if holder.task is job.task:
+            return "waiting", holder.task.name, holder.id
+    if len(holders) < slots:
+        return "waiting", "", None
+    holder = max(holders, key=lambda other: other.order)
+    kind: IntervalKind = "blocking" if holder.order > job.order else "waiting"
+    return kind, holder.task.name, holder.id
+
+
+class Window:
+    """At most `misses_max` of any `window_jobs` jobs in a row may be anything but met.
+
+    Jobs count in release order and are taken as met until the contrary is known, so a miss known
+    out of order (a release skipped while an older job is open) is judged in its own place.
+    """
+
+    def __init__(self, misses_max: int, window_jobs: int) -> None:
+        self.misses_max = misses_max
+        self.window_jobs = window_jobs
+        self._misses: list[int] = []
+
+    def miss(self, task: str, index: int, oldest_open: int, now_ns: int) -> WindowRecord | None:
+        """Note that job `index` is not met; return the violation that this makes, if any.
+
+        `oldest_open` is the lowest job index whose outcome may still become a miss: misses more
+        than a window before it are forgotten.
+        """
+        insort(self._misses, index)
+        place = bisect_left(self._misses, index)
+        violation = None
+        for first in range(max(0, place - self.misses_max), place + 1):
+            group = tuple(self._misses[first : first + self.misses_max + 1])
+            if len(group) > self.misses_max and group[-1] - group[0] < self.window_jobs:
+                violation = WindowRecord(task, now_ns, group, self.misses_max, self.window_jobs)
+                break
+        horizon = min(oldest_open, index) - self.window_jobs
+        del self._misses[: bisect_left(self._misses, horizon)]
+        return violation

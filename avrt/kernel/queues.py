@@ -1,0 +1,146 @@
+"""The jobs ready for one device and those on its slots.
+
+`slots: 1` is non-preemptive scheduling of one processor, `slots: n` global scheduling on n; a
+preemptive device may take a slot from a running job for one with a strictly lower key (a running
+job goes first on equal keys). A job never queues behind other work on a stream: it is dispatched
+only when its own stream is idle and a slot is free.
+
+The ready heap holds the first waiting job of each idle task; entries of jobs that ended meanwhile
+are dropped when met, so every operation is O(log n) in the ready jobs.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from avrt.kernel.monitor import Stretch
+from avrt.kernel.policy import KEYS, latest_start_ns
+
+if TYPE_CHECKING:
+    from avrt.kernel.job import Job
+    from avrt.kernel.ladder import Mode
+    from avrt.kernel.policy import Key
+    from avrt.model.spec import Criticality, DeviceSpec, Policy
+
+Entry = tuple["Key", int, int, "Job"]
+
+HISTORY_MIN = 64
+
+
+class DeviceQueue:
+    """One device: its ready heap, its slots, and who held them since the oldest open release."""
+
+    def __init__(self, spec: DeviceSpec, policy: Policy) -> None:
+        self.name = spec.name
+        self.slots = spec.slots
+        self.preemptive = spec.preemptive
+        self.fallback: DeviceQueue | None = None
+        self.lost = False
+        self.running: list[Job] = []
+        self.history: list[Stretch] = []
+        self._stretches: dict[int, Stretch] = {}
+        self._history_limit = HISTORY_MIN
+        self._key = KEYS[policy]
+        self._dynamic = policy == "llf"
+        self._ready: list[Entry] = []
+        self._urgent: dict[Criticality, list[Entry]] = {}
+        self._levels: list[Criticality] = []
+
+    def serve(self, level: Criticality) -> None:
+        """Say that tasks of this criticality may be queued here."""
+        if level not in self._levels:
+            self._levels.append(level)
+            self._levels.sort()
+
+    @property
+    def free(self) -> int:
+        return self.slots - len(self.running)
+
+    def push(self, job: Job, mode: Mode) -> None:
+        """Make a job ready; its key is computed here, once per stay in the queue."""
+        parameters = mode.parameters[job.task.index]
+        job.key = self._key(job, parameters)
+        entry = (job.key, job.task.index, job.index, job)
+        heappush(self._ready, entry)
+        if len(self._levels) > 1 and job.task.stage.criticality > self._levels[0]:
+            heap = self._urgent.setdefault(job.task.stage.criticality, [])
+            self._top(heap)  # drops what ended, so the heap stays as short as the queue
+            heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
+
+    def peek(self) -> Job | None:
+        """Return the policy's choice among the ready jobs; it leaves when it is put on a slot."""
+        return self._top(self._ready)
+
+    def more_critical(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
+        """Return the ready job of higher criticality that running `choice` now would endanger.
+
+        Of several, the one with the smallest latest start.
+        """
+        if len(self._levels) < 2:
+            return None
+        end_ns = now_ns + mode.parameters[choice.task.index].wcet_ns
+        level = choice.task.stage.criticality
+        best: Entry | None = None
+        for other, heap in self._urgent.items():
+            if other > level and self._top(heap) is not None and (best is None or heap[0] < best):
+                best = heap[0]
+        if best is None or best[0][0] >= end_ns:
+            return None
+        return best[3]
+
+    def worst_running(self, now_ns: int, mode: Mode) -> Job | None:
+        """Return the running job that goes last in the order and may be preempted."""
+        if self._dynamic:
+            self._refresh_keys(now_ns, mode)
+        candidates = [job for job in self.running if not job.guarded]
+        return max(candidates, key=attrgetter("order"), default=None)
+
+    def occupy(self, job: Job, now_ns: int) -> None:
+        """Put a job on a slot."""
+        assert self.free > 0
+        self.running.append(job)
+        job.running_since_ns = now_ns
+        if len(self.history) >= self._history_limit:
+            self._forget()
+        stretch = Stretch(job, now_ns)
+        self._stretches[job.id] = stretch
+        self.history.append(stretch)
+
+    def vacate(self, job: Job, now_ns: int) -> None:
+        """Take a job off its slot."""
+        assert job.running_since_ns is not None
+        self.running.remove(job)
+        job.executed_ns += now_ns - job.running_since_ns
+        job.running_since_ns = None
+        self._stretches.pop(job.id).end_ns = now_ns
+
+    def _top(self, heap: list[Entry]) -> Job | None:
+        while heap:
+            job = heap[0][3]
+            if self._is_ready(job):
+                return job
+            heappop(heap)
+        return None
+
+    def _is_ready(self, job: Job) -> bool:
+        return job.outcome is None and job.running_since_ns is None and job.task.device is self
+
+    def _refresh_keys(self, now_ns: int, mode: Mode) -> None:
+        for job in self.running:
+            left_ns = mode.parameters[job.task.index].wcet_ns - job.received_ns(now_ns)
+            job.key = (job.due_ns - max(0, left_ns), 0)
+
+    def _forget(self) -> None:
+        """Drop the history that no open job's explanation can reach; amortised O(1)."""
+        tasks = [job.task for job in self.running] + [entry[3].task for entry in self._ready]
+        releases = [job.release_ns for task in tasks for job in task.waiting]
+        releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
+        oldest_ns = min(releases, default=None)
+        self.history = [
+            s
+            for s in self.history
+            if s.end_ns is None or (oldest_ns is not None and s.end_ns > oldest_ns)
+        ]
+        self._history_limit = max(HISTORY_MIN, 2 * len(self.history))

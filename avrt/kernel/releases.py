@@ -1,0 +1,300 @@
+"""From messages and timers to activations: who reads whom, and what an activation rests on.
+
+The trigger binds at release. Sampled inputs bind at first dispatch (at release when the stage is
+redundant or publishes at its deadline); a required one that is missing or older than its
+`max_age` makes the job skipped, an optional one is left out and the job says so. Ages count from
+mapped capture times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.kernel.chains import Chain
+from avrt.kernel.job import Activation, Job
+from avrt.kernel.sync import Synchroniser, SyncSet
+from avrt.kernel.timers import PUBLISH, RELEASE, SYNC
+from avrt.model.commands import Publish, Record
+from avrt.model.message import Origin, merge_origins
+from avrt.model.records import SyncRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from avrt.kernel.buffers import Buffer
+    from avrt.kernel.job import Task
+    from avrt.kernel.lifecycle import Lifecycle
+    from avrt.kernel.state import State
+    from avrt.model.events import Arrived
+    from avrt.model.spec import PipelineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A release that this instant will make; sorted so that pipeline-file order decides.
+
+    `inputs` are held for the activation that will be made.
+    """
+
+    stage_index: int
+    release_ns: int
+    serial: int
+    capture_ns: int
+    inputs: tuple[Buffer | None, ...]
+
+
+class Releases:
+    """The wiring of one pipeline, its timers, its synchronised sets and its chains."""
+
+    def __init__(
+        self, spec: PipelineSpec, state: State, lifecycle: Lifecycle, tasks: list[Task]
+    ) -> None:
+        self._state = state
+        self._lifecycle = lifecycle
+        self._stages = spec.stages
+        self._tasks = [[t for t in tasks if t.stage.name == s.name] for s in spec.stages]
+        self._pending: list[Pending] = []
+        self._serial = 0
+        self._activations = 0
+        self._jobs = 0
+        self._latest: dict[str, Buffer] = {}
+        self._chains = [Chain(chain) for chain in spec.chains]
+        self._heads = {chain.head for chain in self._chains}
+        self._wire(spec)
+        for index, stage in enumerate(spec.stages):
+            if stage.period_ns is not None:
+                state.timers.add(stage.offset_ns, RELEASE, (index, stage.offset_ns))
+
+    def _wire(self, spec: PipelineSpec) -> None:
+        """Note for each producer which stages it triggers, feeds by sampling, or by a set."""
+        producers = [s.name for s in spec.sources] + [s.name for s in spec.stages]
+        self._triggers: dict[str, list[tuple[int, int]]] = {name: [] for name in producers}
+        self._syncs: dict[str, list[tuple[int, int]]] = {name: [] for name in producers}
+        self._sampled: dict[str, bool] = dict.fromkeys(producers, False)
+        self._synchronisers: dict[int, Synchroniser] = {}
+        for index, stage in enumerate(spec.stages):
+            if stage.sync is not None:
+                self._synchronisers[index] = Synchroniser(stage)
+            for place, item in enumerate(stage.inputs):
+                if stage.sync is not None:
+                    self._syncs[item.source].append((index, place))
+                elif item.name == stage.trigger:
+                    self._triggers[item.source].append((index, place))
+                else:
+                    self._sampled[item.source] = True
+
+    # Messages
+
+    def arrived(self, event: Arrived) -> None:
+        """Take in a source's message."""
+        state = self._state
+        capture_ns = event.capture_ns
+        origins = {}
+        if event.source in self._heads:
+            origins = {event.source: Origin(capture_ns, capture_ns)}
+            self._start_chains(event.source, capture_ns)
+        buffer = state.buffers.make(event.buffer, event.source, capture_ns, origins)
+        self._distribute(buffer, min(event.log_ns, state.now_ns))
+
+    def output(self, job: Job, handle: int) -> Buffer:
+        """Register what a job made; it rests on what its inputs rest on."""
+        activation = job.activation
+        origins: Mapping[str, Origin] = {}
+        if self._heads:
+            origins = merge_origins(b.origins for b in activation.inputs if b is not None)
+        if not activation.inputs and activation.stage.name in self._heads:
+            read_ns = activation.capture_ns
+            origins = {activation.stage.name: Origin(read_ns, read_ns)}
+        return self._state.buffers.make(
+            handle, activation.stage.name, activation.capture_ns, origins
+        )
+
+    def decide(self, activation: Activation, buffer: Buffer) -> None:
+        """Publish the output of an activation, now or at its deadline."""
+        activation.decision = buffer
+        state = self._state
+        if activation.stage.publish == "at_deadline" and state.now_ns < activation.due_ns:
+            state.timers.add(activation.due_ns, PUBLISH, activation)
+        else:
+            self.publish(activation)
+
+    def publish(self, activation: Activation) -> None:
+        """Let consumers and chains see an activation's decision."""
+        state, buffer = self._state, activation.decision
+        assert buffer is not None
+        state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
+        name = activation.stage.name
+        for chain in self._chains:
+            if chain.head == name:
+                chain.started(state, buffer.capture_ns)
+            if chain.tail == name and chain.head in buffer.origins:
+                chain.published(state, activation.id, buffer.origins[chain.head])
+        self._distribute(buffer, state.now_ns)
+
+    def _start_chains(self, head: str, capture_ns: int) -> None:
+        for chain in self._chains:
+            if chain.head == head:
+                chain.started(self._state, capture_ns)
+
+    def _distribute(self, buffer: Buffer, release_ns: int) -> None:
+        """Give a message to everyone who reads its producer."""
+        state, name = self._state, buffer.producer
+        state.buffers.show_to_reader(buffer)
+        if self._sampled[name]:
+            buffer.holds += 1
+            old = self._latest.get(name)
+            self._latest[name] = buffer
+            if old is not None:
+                state.buffers.drop(old, state.out)
+        for index, place in self._triggers[name]:
+            inputs: list[Buffer | None] = [None] * len(self._stages[index].inputs)
+            inputs[place] = buffer
+            buffer.holds += 1
+            self._add(index, release_ns, buffer.capture_ns, inputs)
+        for index, place in self._syncs[name]:
+            buffer.holds += 1
+            self._offer(index, place, buffer)
+        state.buffers.drop(buffer, state.out)
+
+    # Synchronised sets
+
+    def _offer(self, index: int, place: int, buffer: Buffer) -> None:
+        synchroniser = self._synchronisers[index]
+        joined, is_new = synchroniser.offer(place, buffer)
+        crowded_out = synchroniser.crowded_out()
+        if crowded_out is not None:
+            self._release_set(index, crowded_out, self._state.now_ns)
+        if joined.released:
+            return
+        timeout_ns = joined.earliest_ns + synchroniser.sync.timeout_ns
+        if joined.complete or timeout_ns <= self._state.now_ns:
+            self._release_set(index, joined, self._state.now_ns)
+        elif is_new or joined.earliest_ns == buffer.capture_ns:
+            self._state.timers.add(timeout_ns, SYNC, (index, joined))
+
+    def set_timed_out(self, index: int, timed_out: SyncSet) -> None:
+        """Release a set that is still open at its earliest capture plus the timeout."""
+        timeout_ns = self._synchronisers[index].sync.timeout_ns
+        self._release_set(index, timed_out, timed_out.earliest_ns + timeout_ns)
+
+    def _release_set(self, index: int, released: SyncSet, release_ns: int) -> None:
+        synchroniser = self._synchronisers[index]
+        synchroniser.close(released)
+        if not released.complete:
+            stage = self._stages[index]
+            missing = tuple(
+                item.name
+                for item, member in zip(stage.inputs, released.members, strict=True)
+                if member is None
+            )
+            record = SyncRecord(stage.name, self._state.now_ns, missing)
+            self._state.out.append(Record(record))
+        self._add(index, release_ns, released.earliest_ns, released.members)
+
+    # Releases
+
+    def timer_fired(self, index: int, release_ns: int) -> None:
+        """Note a timer release; the next one is nominal too, whenever the driver woke."""
+        if self._state.draining:
+            return
+        period_ns = self._stages[index].period_ns
+        assert period_ns is not None
+        following_ns = release_ns + period_ns
+        self._state.timers.add(following_ns, RELEASE, (index, following_ns))
+        inputs: list[Buffer | None] = [None] * len(self._stages[index].inputs)
+        self._add(index, release_ns, release_ns, inputs)
+
+    def _add(
+        self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
+    ) -> None:
+        self._serial += 1
+        self._pending.append(Pending(index, release_ns, self._serial, capture_ns, tuple(inputs)))
+
+    def release_pending(self) -> bool:
+        """Make the activations of this instant in pipeline-file order; return whether any."""
+        pending, self._pending = self._pending, []
+        if len(pending) > 1:
+            pending.sort(key=lambda p: (p.stage_index, p.release_ns, p.serial))
+        for item in pending:
+            self._release(item)
+        return bool(pending)
+
+    def _release(self, item: Pending) -> None:
+        stage = self._stages[item.stage_index]
+        base_ns = item.capture_ns if stage.deadline_from == "capture" else item.release_ns
+        tasks = self._tasks[item.stage_index]
+        deadline_ns = self._state.mode.parameters[tasks[0].index].deadline_ns
+        activation = Activation(
+            id=self._activations,
+            stage=stage,
+            release_ns=item.release_ns,
+            due_ns=base_ns + deadline_ns,
+            capture_ns=item.capture_ns,
+            inputs=list(item.inputs),
+            open_jobs=len(tasks),
+            working=len(tasks),
+        )
+        self._activations += 1
+        activation.jobs = tuple(self._make_job(activation, task) for task in tasks)
+        early = stage.redundancy is not None or stage.publish == "at_deadline"
+        skip = self.bind(activation) if early else ""
+        for job in activation.jobs:
+            self._lifecycle.admit(job, skip)
+
+    def _make_job(self, activation: Activation, task: Task) -> Job:
+        job = Job(
+            id=self._jobs,
+            activation=activation,
+            task=task,
+            index=task.released,
+            release_ns=activation.release_ns,
+            arrival_ns=self._state.now_ns,
+            due_ns=activation.due_ns,
+        )
+        self._jobs += 1
+        task.released += 1
+        return job
+
+    # Binding
+
+    def bind(self, activation: Activation) -> str:
+        """Give an activation its sampled inputs; return why it must be skipped, or ""."""
+        activation.bound = True
+        stage, now_ns = activation.stage, self._state.now_ns
+        if stage.period_ns is not None and stage.publish == "asap":
+            activation.capture_ns = now_ns
+        if len(stage.inputs) < 2 and stage.trigger is not None:
+            item = stage.inputs[0]
+            if item.max_age_ns is None:
+                return ""
+        absent: list[str] = []
+        for place, item in enumerate(stage.inputs):
+            buffer = activation.inputs[place]
+            fresh = buffer is None and stage.sync is None and item.name != stage.trigger
+            if fresh:
+                buffer = self._latest.get(item.source)
+            too_old = (
+                buffer is not None
+                and item.max_age_ns is not None
+                and now_ns - buffer.capture_ns > item.max_age_ns
+            )
+            if buffer is not None and not too_old:
+                if fresh:
+                    buffer.holds += 1
+                    activation.inputs[place] = buffer
+                continue
+            if not item.optional:
+                return "stale" if too_old else "input_missing"
+            absent.append(item.name)
+            if activation.inputs[place] is not None and buffer is not None:
+                activation.inputs[place] = None
+                self._state.buffers.drop(buffer, self._state.out)
+        activation.absent = tuple(absent)
+        return ""
+
+    def inputs_released(self, activation: Activation) -> None:
+        """Drop an activation's holds on its inputs: no work reads them any more."""
+        for buffer in activation.inputs:
+            if buffer is not None:
+                self._state.buffers.drop(buffer, self._state.out)

@@ -1,0 +1,24 @@
+"""What all parts of the kernel share: the instant, the commands so far, timers, buffers, mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.kernel.timers import Timers
+
+if TYPE_CHECKING:
+    from avrt.kernel.buffers import Buffers
+    from avrt.kernel.ladder import Mode
+    from avrt.model.commands import Command
+
+
+class State:
+    """The kernel's present: `out` collects the commands of the call being handled."""
+
+    def __init__(self, buffers: Buffers, mode: Mode) -> None:
+        self.now_ns = 0
+        self.out: list[Command] = []
+        self.timers = Timers()
+        self.buffers = buffers
+        self.mode = mode
+        self.draining = False

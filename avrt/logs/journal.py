@@ -1,0 +1,115 @@
+"""The journal: every call of the kernel, its events and its commands, in order.
+
+One entry is one JSON line `{"index", "at_ns", "events", "commands", "check"}`. `check` is the
+start of a running SHA-256 over all entries so far, so any damaged byte of any entry is found where
+it is; the last one is the digest of decisions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.model.codec import decode_command, decode_event, encode, from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from avrt.model.commands import Command
+    from avrt.model.events import Event
+
+CHECK_DIGITS = 16
+
+
+class Journal:
+    """Notes calls of the kernel.
+
+    Args:
+        write: takes `(at_ns, line)` of each entry; None keeps the digest only.
+        listen: takes `(at_ns, commands)` of each entry, for figures drawn while the run goes on.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[int, str], None] | None = None,
+        listen: Callable[[int, Sequence[Command]], None] | None = None,
+    ) -> None:
+        self._write = write
+        self._listen = listen
+        self._hash = hashlib.sha256()
+        self.entries = 0
+
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
+        check = self._advance(self.entries, at_ns, body)
+        if self._write is not None:
+            self._write(at_ns, _line(self.entries, at_ns, body, check))
+        if self._listen is not None:
+            self._listen(at_ns, commands)
+        self.entries += 1
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all decisions so far, as hexadecimal digits."""
+        return self._hash.hexdigest()
+
+    def _advance(self, index: int, at_ns: int, body: str) -> str:
+        self._hash.update(f"{index},{at_ns},{body};".encode())
+        return self._hash.hexdigest()[:CHECK_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One call of the kernel as it was recorded."""
+
+    index: int
+    at_ns: int
+    events: tuple[Event, ...]
+    commands: tuple[Command, ...]
+    check: str
+
+
+def parse_entry(line: str) -> Entry:
+    """Return the entry of one journal line.
+
+    Raises:
+        ValueError: the line is damaged; says what was expected.
+    """
+    data = from_json(line)
+    if not isinstance(data, dict) or list(data) != ["index", "at_ns", "calls", "check"]:
+        raise ValueError("expected an entry with index, at_ns, calls and check")
+    index, at_ns, calls, check = data.values()
+    match index, at_ns, calls, check:
+        case int(), int(), [list() as events, list() as commands], str():
+            pass
+        case _:
+            raise ValueError("expected integers, a list of events and one of commands, and text")
+    return Entry(
+        index,
+        at_ns,
+        tuple(decode_event(event) for event in events),
+        tuple(decode_command(command) for command in commands),
+        check,
+    )
+
+
+class Checker:
+    """Recomputes the running check of entries as they are read."""
+
+    def __init__(self) -> None:
+        self._journal = Journal()
+
+    def expected(self, entry: Entry) -> str:
+        """Return the check that an undamaged entry at this place has."""
+        self._journal.note(entry.at_ns, entry.events, entry.commands)
+        return self._journal.digest[:CHECK_DIGITS]
+
+    @property
+    def digest(self) -> str:
+        return self._journal.digest
+
+
+def _line(index: int, at_ns: int, body: str, check: str) -> str:
+    return f'{{"index":{index},"at_ns":{at_ns},"calls":{body},"check":{json.dumps(check)}}}'
