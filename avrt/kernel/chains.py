@@ -23,78 +23,101 @@ from avrt.model.commands import Record
 from avrt.model.records import ChainBroken, ChainRecord
 
 if TYPE_CHECKING:
-    from typing import Literal
-
+    from avrt.kernel.buffers import Buffer
+    from avrt.kernel.job import Activation
     from avrt.kernel.state import State
+    from avrt.kernel.timers import Timers
     from avrt.model.message import Origin
-    from avrt.model.spec import ChainSpec
+    from avrt.model.records import Promise
+    from avrt.model.spec import ChainSpec, PipelineSpec
 
 
 class Watch:
     """One armed promise: `capture_ns` is still unanswered or still in force."""
 
-    __slots__ = ("capture_ns", "chain", "live", "promise")
+    __slots__ = ("capture_ns", "chain", "limit_ns", "live", "promise")
 
-    def __init__(self, chain: Chain, promise: Literal["reaction", "age"], capture_ns: int) -> None:
+    def __init__(self, chain: Chain, promise: Promise, limit_ns: int, capture_ns: int) -> None:
         self.chain = chain
-        self.promise: Literal["reaction", "age"] = promise
+        self.promise: Promise = promise
+        self.limit_ns = limit_ns
         self.capture_ns = capture_ns
         self.live = True
+
+
+class Chains:
+    """All declared chains of a pipeline."""
+
+    def __init__(self, spec: PipelineSpec, state: State) -> None:
+        self._state = state
+        self._chains = [Chain(chain, state.timers) for chain in spec.chains]
+        self.heads = frozenset(chain.head for chain in self._chains)
+
+    def read(self, head: str, capture_ns: int) -> None:
+        """Note that a chain's head took in something captured at this time."""
+        for chain in self._chains:
+            if chain.head == head:
+                chain.started(capture_ns)
+
+    def published(self, activation: Activation, buffer: Buffer) -> None:
+        """Note a publication; it may be the head of one chain and the tail of another."""
+        for chain in self._chains:
+            if chain.head == buffer.producer:
+                chain.started(buffer.capture_ns)
+            if chain.tail == buffer.producer and chain.head in buffer.origins:
+                origin = buffer.origins[chain.head]
+                record = chain.published(self._state.now_ns, activation.id, origin)
+                self._state.out.append(Record(record))
+
+    def limit_passed(self, watch: Watch) -> None:
+        """Record a promise that is broken at this instant."""
+        watch.live = False
+        broken = ChainBroken(
+            watch.chain.spec.name,
+            self._state.now_ns,
+            watch.promise,
+            watch.limit_ns,
+            watch.capture_ns,
+        )
+        self._state.out.append(Record(broken))
 
 
 class Chain:
     """One declared chain: what its newest output knows and rests on."""
 
-    def __init__(self, spec: ChainSpec) -> None:
+    def __init__(self, spec: ChainSpec, timers: Timers) -> None:
         self.spec = spec
         self.head = spec.path[0]
         self.tail = spec.path[-1]
         self.known_ns: int | None = None
         self.resting_ns: int | None = None
-        self._watches: dict[str, Watch] = {}
+        self._timers = timers
+        self._watches: dict[Promise, Watch] = {}
 
-    def started(self, state: State, capture_ns: int) -> None:
+    def started(self, capture_ns: int) -> None:
         """Note a first capture: from now on an output is owed."""
         if not self._watches and self.known_ns is None:
-            self._arm(state, "reaction", self.spec.reaction_ns, capture_ns)
+            self._arm("reaction", self.spec.reaction_ns, capture_ns)
 
-    def published(self, state: State, activation: int, origin: Origin) -> None:
+    def published(self, now_ns: int, activation: int, origin: Origin) -> ChainRecord:
         """Note an output that rests on `origin` of the head."""
-        now_ns = state.now_ns
         reaction_ns = None
         if self.known_ns is None or origin.newest_ns > self.known_ns:
             reaction_ns = None if self.known_ns is None else now_ns - self.known_ns
             self.known_ns = origin.newest_ns
-            self._arm(state, "reaction", self.spec.reaction_ns, origin.newest_ns)
+            self._arm("reaction", self.spec.reaction_ns, origin.newest_ns)
         age_ns = None if self.resting_ns is None else now_ns - self.resting_ns
         self.resting_ns = origin.oldest_ns
-        self._arm(state, "age", self.spec.age_ns, origin.oldest_ns)
+        self._arm("age", self.spec.age_ns, origin.oldest_ns)
         path_ns = now_ns - origin.oldest_ns
-        record = ChainRecord(self.spec.name, now_ns, activation, reaction_ns, age_ns, path_ns)
-        state.out.append(Record(record))
+        return ChainRecord(self.spec.name, now_ns, activation, reaction_ns, age_ns, path_ns)
 
-    def limit_passed(self, state: State, watch: Watch) -> None:
-        """Record a promise that is broken at this instant."""
-        watch.live = False
-        limit_ns = self.spec.reaction_ns if watch.promise == "reaction" else self.spec.age_ns
-        assert limit_ns is not None
-        broken = ChainBroken(
-            self.spec.name, state.now_ns, watch.promise, limit_ns, watch.capture_ns
-        )
-        state.out.append(Record(broken))
-
-    def _arm(
-        self,
-        state: State,
-        promise: Literal["reaction", "age"],
-        limit_ns: int | None,
-        capture_ns: int,
-    ) -> None:
+    def _arm(self, promise: Promise, limit_ns: int | None, capture_ns: int) -> None:
         if limit_ns is None:
             return
         old = self._watches.get(promise)
         if old is not None:
             old.live = False
-        watch = Watch(self, promise, capture_ns)
+        watch = Watch(self, promise, limit_ns, capture_ns)
         self._watches[promise] = watch
-        state.timers.add(capture_ns + limit_ns, CHAIN, watch)
+        self._timers.add(capture_ns + limit_ns, CHAIN, watch)

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
+class Stretch:
+    """One uninterrupted stay of a job on a slot; `end_ns` is None while it lasts."""
+
+    job: Job
+    start_ns: int
+    end_ns: int | None = None
+
+    def covers(self, start_ns: int) -> bool:
+        return self.start_ns <= start_ns and (self.end_ns is None or self.end_ns > start_ns)
+
+
+@dataclass(slots=True, eq=False)
 class Task:
     """One schedulable unit with its stream; `index` is its place in the pipeline file."""
 
@@ -57,11 +69,11 @@ class Activation:
     due_ns: int
     capture_ns: int
     inputs: list[Buffer | None]
+    open_jobs: int
+    working: int
     bound: bool = False
     absent: tuple[str, ...] = ()
-    jobs: tuple[Job, ...] = ()
-    open_jobs: int = 0
-    working: int = 0
+    jobs: list[Job] = field(default_factory=list)
     decision: Buffer | None = None
 
 
@@ -72,7 +84,7 @@ class Job:
     Attributes:
         key: the policy's key; `(key, task.index, index)` is its place in the total order.
         device: where it runs, from its first dispatch on.
-        running_since_ns: start of the present stretch on a slot; None when it is on none.
+        stretch: its present stay on a slot; None when it is on none.
         displaced: it gave way to a more critical job and is shed when it can no longer make it.
         guarded: it went before the policy's choice and is not preempted.
     """
@@ -87,13 +99,14 @@ class Job:
     key: Key = (0, 0)
     device: DeviceQueue | None = None
     start_ns: int | None = None
-    running_since_ns: int | None = None
+    stretch: Stretch | None = None
     executed_ns: int = 0
     device_start_ns: int | None = None
     device_ns: int | None = None
     output: Buffer | None = None
     outcome: Outcome | None = None
     missed: bool = False
+    overrun: bool = False
     displaced: bool = False
     guarded: bool = False
 
@@ -104,6 +117,5 @@ class Job:
 
     def received_ns(self, now_ns: int) -> int:
         """Execution received until now."""
-        if self.running_since_ns is None:
-            return self.executed_ns
-        return self.executed_ns + now_ns - self.running_since_ns
+        stretch = self.stretch
+        return self.executed_ns if stretch is None else self.executed_ns + now_ns - stretch.start_ns

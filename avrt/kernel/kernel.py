@@ -5,10 +5,9 @@ tensor or calls a stage; it learns the time only from `handle(at_ns, events)`. S
 and the live runtime are loops around this one class, so each decides exactly alike.
 
 Within one call the order is: completions and losses, then deadlines, publications at deadlines,
-shedding and set timeouts, then releases in pipeline-file order, then budgets and mode changes,
-then one dispatch pass over the devices. Timers that the driver reached late are taken in the order
-of their nominal times. A deadline check closes its instant: a completion reported by a *later*
-call at the due time itself is late.
+shedding and set timeouts, then releases in pipeline-file order, then budgets, then promises of
+chains, then one dispatch pass over the devices. A deadline check closes its instant: a completion
+reported by a *later* call at the due time itself is late.
 
 The total order among jobs is `(policy key, running first, task index, job index)`; no set or hash
 decides anything, so a journal is the same under any PYTHONHASHSEED.
@@ -17,9 +16,9 @@ decides anything, so a journal is the same under any PYTHONHASHSEED.
 from __future__ import annotations
 
 import copy
+from heapq import heappop
 from typing import TYPE_CHECKING, assert_never
 
-from avrt.kernel import timers
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
 from avrt.kernel.job import Activation, Job, Task
@@ -27,9 +26,10 @@ from avrt.kernel.ladder import nominal_mode
 from avrt.kernel.legality import Legality
 from avrt.kernel.lifecycle import Lifecycle
 from avrt.kernel.queues import DeviceQueue
-from avrt.kernel.releases import Releases
+from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
+from avrt.kernel.timers import DUE, SHED
 from avrt.model.commands import Command, Discard, Record, Vote
 from avrt.model.events import (
     Arrived,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from avrt.kernel.timers import Entry
     from avrt.model.spec import PipelineSpec
 
 
@@ -75,7 +76,7 @@ class Kernel:
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
         self._voting: dict[int, Activation] = {}
-        self._overruns: list[Job] = []
+        self._lapsed: list[Watch] = []
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
         self._lifecycle.bind = self._releases.bind
@@ -98,7 +99,11 @@ class Kernel:
     @property
     def next_wakeup_ns(self) -> int | None:
         """When the kernel next needs a call without an event, or None if only events move it."""
-        return self._state.timers.next_ns(self._is_live)
+        timer_ns = self._state.timers.next_ns(self._is_live)
+        budget_ns = self._lifecycle.next_budget_ns()
+        if timer_ns is None or budget_ns is None:
+            return timer_ns if budget_ns is None else budget_ns
+        return min(timer_ns, budget_ns)
 
     @property
     def working_jobs(self) -> tuple[int, ...]:
@@ -120,18 +125,17 @@ class Kernel:
         state.now_ns = at_ns
         out: list[Command] = []
         state.out = out
-        later = [event for event in events if isinstance(event, _RELEASES)]
-        for event in _in_order([e for e in events if not isinstance(e, _RELEASES)]):
-            self._apply(event)
-        self._fire_timers()
-        for event in self._arrivals_in_order(later):
+        arrivals = self._take_in(events) if events else ()
+        heap = state.timers.heap
+        if heap and heap[0][0] <= at_ns:
+            self._fire_timers()
+        for event in arrivals:
             self._apply(event)
         while self._releases.release_pending():
             self._fire_timers()
-        for job in self._overruns:
-            if job.outcome is None and job.running_since_ns is not None:
-                self._lifecycle.budget_spent(job)
-        self._overruns.clear()
+        self._lifecycle.check_budgets()
+        if self._lapsed:
+            self._judge_promises()
         self._lifecycle.dispatch()
         return out
 
@@ -146,6 +150,17 @@ class Kernel:
         self._lifecycle.ended = self._activation_ended
 
     # Events
+
+    def _take_in(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Apply what ended or was lost; return what belongs to the release phase, in order."""
+        if len(events) == 1:
+            if isinstance(events[0], _RELEASES):
+                return events
+            self._apply(events[0])
+            return ()
+        for event in _in_order([e for e in events if not isinstance(e, _RELEASES)]):
+            self._apply(event)
+        return self._arrivals_in_order([e for e in events if isinstance(e, _RELEASES)])
 
     def _arrivals_in_order(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return arrivals by source order and sequence, then mode requests, then the drain."""
@@ -223,7 +238,7 @@ class Kernel:
 
     def _activation_ended(self, activation: Activation) -> None:
         """Decide over an activation whose jobs have all ended."""
-        done = [job for job in activation.jobs if job.outcome in {"met", "late"}]
+        done = [job for job in activation.jobs if job.output is not None]
         if not done:
             return
         if activation.stage.redundancy is not None:
@@ -256,50 +271,44 @@ class Kernel:
     # Timers
 
     def _fire_timers(self) -> None:
-        now_ns, heap = self._state.now_ns, self._state.timers
-        while (entry := heap.pop_due(now_ns)) is not None:
-            if self._is_live(entry):
-                self._fire(entry[1], entry[3])
-
-    def _fire(self, kind: int, subject: object) -> None:
-        match kind, subject:
-            case timers.DUE, Job():
-                self._lifecycle.deadline_passed(subject)
-            case timers.PUBLISH, Activation():
+        """Fire what is due; releases and broken promises are noted for their own phase."""
+        now_ns, heap = self._state.now_ns, self._state.timers.heap
+        while heap and heap[0][0] <= now_ns:
+            entry = heappop(heap)
+            if not self._is_live(entry):
+                continue
+            subject = entry[3]
+            if isinstance(subject, Job):
+                if entry[1] == DUE:
+                    self._lifecycle.due_passed(subject)
+                else:
+                    self._lifecycle.latest_start_passed(subject)
+            elif isinstance(subject, Activation):
                 self._releases.publish(subject)
-            case timers.SHED, Job():
-                self._lifecycle.latest_start_passed(subject)
-            case timers.SYNC, (int(index), SyncSet() as timed_out):
-                self._releases.set_timed_out(index, timed_out)
-            case timers.RELEASE, (int(index), int(release_ns)):
-                self._releases.timer_fired(index, release_ns)
-            case timers.BUDGET, Job():
-                self._overruns.append(subject)
-            case timers.CHAIN, Watch():
-                subject.chain.limit_passed(self._state, subject)
-            case _:
-                raise AssertionError(kind)
+            elif isinstance(subject, Watch):
+                self._lapsed.append(subject)
+            elif isinstance(subject, Tick):
+                self._releases.timer_fired(subject)
+            elif isinstance(subject, SyncSet):
+                self._releases.set_timed_out(subject)
 
-    def _is_live(self, entry: timers.Entry) -> bool:  # noqa: PLR0911 - one case a timer
+    def _judge_promises(self) -> None:
+        for watch in self._lapsed:
+            if watch.live:
+                self._releases.chains.limit_passed(watch)
+        self._lapsed.clear()
+
+    def _is_live(self, entry: Entry) -> bool:
         """Whether a timer still means something."""
-        at_ns, kind, _, subject = entry
-        match subject:
-            case Job() if subject.outcome is not None:
-                return False
-            case Job() if kind == timers.SHED:
-                return subject.start_ns is None
-            case Job() if kind == timers.BUDGET:
-                budget_ns = self._state.mode.parameters[subject.task.index].budget_ns
-                running = subject.running_since_ns is not None
-                return running and subject.received_ns(at_ns) >= budget_ns
-            case Watch():
-                return subject.live and not self._state.draining
-            case (int(), SyncSet() as opened):
-                return not opened.released
-            case (int(), int()):
-                return not self._state.draining
-            case _:
-                return True
+        subject = entry[3]
+        if isinstance(subject, Job):
+            started = entry[1] == SHED and subject.start_ns is not None
+            return subject.outcome is None and not started
+        if isinstance(subject, Watch):
+            return subject.live and not self._state.draining
+        if isinstance(subject, Tick):
+            return not self._state.draining
+        return not (isinstance(subject, SyncSet) and subject.released)
 
 
 _RELEASES = (Arrived, ModeRequested, Drain)

@@ -96,7 +96,7 @@ class Legality:
         job = self._working.get(job_id)
         if job is None:
             return "this job is not on a stream"
-        if job.running_since_ns is None:
+        if job.stretch is None:
             return "this job is preempted"
         if job_id in ended:
             return "this job ends twice"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from avrt.kernel.monitor import Window, explain_miss
 from avrt.kernel.policy import latest_start_ns
-from avrt.kernel.timers import BUDGET, DUE, SHED
+from avrt.kernel.timers import DUE, SHED
 from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
 from avrt.model.records import JobRecord, OverrunRecord
 
@@ -40,6 +40,7 @@ class Lifecycle:
         self._devices = devices
         self.working: dict[int, Job] = {}
         self._windows: dict[int, Window] = {}
+        self._overruns: list[Job] = []
         for task in tasks:
             limit, jobs = task.stage.misses_max, task.stage.window_jobs
             if limit is not None and jobs is not None:
@@ -52,8 +53,8 @@ class Lifecycle:
 
     def admit(self, job: Job, skip: str) -> None:
         """Queue a released job, or end it at once: `skip` is a reason not to run it."""
-        state, task = self._state, job.task
-        state.timers.add(job.due_ns, DUE, job)
+        task = job.task
+        self._state.timers.add(job.due_ns, DUE, job)
         if skip:
             self._end(job, "skipped", skip)
         elif task.lost:
@@ -82,8 +83,9 @@ class Lifecycle:
     def dispatch(self) -> None:
         """Fill the slots of every device, in pipeline-file order: the one pass of an instant."""
         for device in self._devices:
-            while self._dispatch_one(device):
-                pass
+            while device.ready and (device.free_slots > 0 or device.preemptive):
+                if not self._dispatch_one(device):
+                    break
 
     def _dispatch_one(self, device: DeviceQueue) -> bool:
         """Place the next job; return whether anything changed."""
@@ -92,14 +94,14 @@ class Lifecycle:
         if choice is None or device.lost:
             return False
         victim = urgent = None
-        if device.free == 0:
+        if device.free_slots == 0:
             victim = device.worst_running(state.now_ns, state.mode) if device.preemptive else None
             if victim is None or choice.key >= victim.key:
                 return False
-        elif device.free == 1:
+        elif device.free_slots == 1:
             urgent = device.more_critical(choice, state.now_ns, state.mode)
         job = choice if urgent is None else urgent
-        if not self._ready_to_start(job):
+        if not job.activation.bound and not self._bind(job):
             return True
         if victim is not None:
             self._preempt(victim)
@@ -108,10 +110,8 @@ class Lifecycle:
         self._start(job)
         return True
 
-    def _ready_to_start(self, job: Job) -> bool:
+    def _bind(self, job: Job) -> bool:
         """Bind the inputs of a job that starts for the first time, or skip it."""
-        if job.activation.bound:
-            return True
         reason = self.bind(job.activation)
         if not reason:
             return True
@@ -149,9 +149,6 @@ class Lifecycle:
             )
         assert job.device is not None
         job.device.occupy(job, state.now_ns)
-        left_ns = parameters.budget_ns - job.executed_ns
-        if left_ns > 0:
-            state.timers.add(state.now_ns + left_ns, BUDGET, job)
 
     def _preempt(self, job: Job) -> None:
         assert job.device is not None
@@ -170,7 +167,7 @@ class Lifecycle:
 
     # What the timers say
 
-    def deadline_passed(self, job: Job) -> None:
+    def due_passed(self, job: Job) -> None:
         """Raise the miss of a job that is open at its due time."""
         self._miss(job)
         if job.task.stage.on_miss == "abort":
@@ -182,14 +179,40 @@ class Lifecycle:
         self._end(job, "shed", "overload")
         self._offer(job.task)
 
-    def budget_spent(self, job: Job) -> None:
-        """Report, and where the stage says so abort, a job that wants more than its budget."""
-        state = self._state
-        budget_ns = state.mode.parameters[job.task.index].budget_ns
-        record = OverrunRecord(job.id, job.task.name, state.now_ns, budget_ns)
-        state.out.append(Record(record))
+    # Budgets: only jobs on a slot spend them, so there is no timer to keep
+
+    def next_budget_ns(self) -> int | None:
+        """Return when the next running job will have spent its budget."""
+        left = [
+            self._budget_end_ns(job)
+            for device in self._devices
+            for job in device.running
+            if not job.overrun and job.outcome is None
+        ]
+        return min(left, default=None)
+
+    def check_budgets(self) -> None:
+        """Report, and where the stage says so abort, the jobs that want more than their budget."""
+        now_ns = self._state.now_ns
+        for device in self._devices:
+            for job in device.running:
+                if now_ns >= self._budget_end_ns(job) and not job.overrun and job.outcome is None:
+                    self._overruns.append(job)
+        while self._overruns:
+            self._overrun(self._overruns.pop(0))
+
+    def _overrun(self, job: Job) -> None:
+        job.overrun = True
+        budget_ns = self._state.mode.parameters[job.task.index].budget_ns
+        record = OverrunRecord(job.id, job.task.name, self._state.now_ns, budget_ns)
+        self._state.out.append(Record(record))
         if job.task.stage.on_overrun == "abort":
             self.abort(job, "budget")
+
+    def _budget_end_ns(self, job: Job) -> int:
+        assert job.stretch is not None
+        budget_ns = self._state.mode.parameters[job.task.index].budget_ns
+        return job.stretch.start_ns + budget_ns - job.executed_ns
 
     # How work and jobs end
 
@@ -246,7 +269,7 @@ class Lifecycle:
     def work_ended(self, job: Job) -> None:
         """Free the slot and the stream, and let the task's next job in."""
         assert job.device is not None
-        if job.running_since_ns is not None:
+        if job.stretch is not None:
             job.device.vacate(job, self._state.now_ns)
         del self.working[job.id]
         job.task.occupant = None
@@ -305,5 +328,5 @@ class Lifecycle:
 
     def _leave_inputs(self, activation: Activation) -> None:
         activation.working -= 1
-        if activation.working == 0:
+        if activation.working == 0 and activation.inputs:
             self.released(activation)

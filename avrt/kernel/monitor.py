@@ -17,7 +17,6 @@ Weakly-hard constraints (m,k): Bernat, Burns, Llamosi, "Weakly hard real-time sy
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,18 +26,6 @@ if TYPE_CHECKING:
     from avrt.kernel.job import Job
     from avrt.kernel.queues import DeviceQueue
     from avrt.model.records import IntervalKind
-
-
-@dataclass(slots=True, eq=False)
-class Stretch:
-    """One uninterrupted stay of a job on a slot; `end_ns` is None while it lasts."""
-
-    job: Job
-    start_ns: int
-    end_ns: int | None = None
-
-    def covers(self, start_ns: int) -> bool:
-        return self.start_ns <= start_ns and (self.end_ns is None or self.end_ns > start_ns)
 
 
 def explain_miss(job: Job, device: DeviceQueue, now_ns: int) -> MissRecord:

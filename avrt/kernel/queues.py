@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from avrt.kernel.monitor import Stretch
+from avrt.kernel.job import Stretch
 from avrt.kernel.policy import KEYS, latest_start_ns
 
 if TYPE_CHECKING:
@@ -38,47 +38,46 @@ class DeviceQueue:
         self.preemptive = spec.preemptive
         self.fallback: DeviceQueue | None = None
         self.lost = False
+        self.free_slots = spec.slots
         self.running: list[Job] = []
+        self.ready: list[Entry] = []
         self.history: list[Stretch] = []
-        self._stretches: dict[int, Stretch] = {}
         self._history_limit = HISTORY_MIN
         self._key = KEYS[policy]
         self._dynamic = policy == "llf"
-        self._ready: list[Entry] = []
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
+        self._graded = False
 
     def serve(self, level: Criticality) -> None:
         """Say that tasks of this criticality may be queued here."""
         if level not in self._levels:
             self._levels.append(level)
             self._levels.sort()
-
-    @property
-    def free(self) -> int:
-        return self.slots - len(self.running)
+            self._graded = len(self._levels) > 1
 
     def push(self, job: Job, mode: Mode) -> None:
         """Make a job ready; its key is computed here, once per stay in the queue."""
-        parameters = mode.parameters[job.task.index]
+        task = job.task
+        parameters = mode.parameters[task.index]
         job.key = self._key(job, parameters)
-        entry = (job.key, job.task.index, job.index, job)
-        heappush(self._ready, entry)
-        if len(self._levels) > 1 and job.task.stage.criticality > self._levels[0]:
-            heap = self._urgent.setdefault(job.task.stage.criticality, [])
+        entry = (job.key, task.index, job.index, job)
+        heappush(self.ready, entry)
+        if self._graded and task.stage.criticality > self._levels[0]:
+            heap = self._urgent.setdefault(task.stage.criticality, [])
             self._top(heap)  # drops what ended, so the heap stays as short as the queue
             heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
 
     def peek(self) -> Job | None:
         """Return the policy's choice among the ready jobs; it leaves when it is put on a slot."""
-        return self._top(self._ready)
+        return self._top(self.ready)
 
     def more_critical(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
         """Return the ready job of higher criticality that running `choice` now would endanger.
 
         Of several, the one with the smallest latest start.
         """
-        if len(self._levels) < 2:
+        if not self._graded:
             return None
         end_ns = now_ns + mode.parameters[choice.task.index].wcet_ns
         level = choice.task.stage.criticality
@@ -99,33 +98,31 @@ class DeviceQueue:
 
     def occupy(self, job: Job, now_ns: int) -> None:
         """Put a job on a slot."""
-        assert self.free > 0
+        assert self.free_slots > 0
+        self.free_slots -= 1
         self.running.append(job)
-        job.running_since_ns = now_ns
         if len(self.history) >= self._history_limit:
             self._forget()
-        stretch = Stretch(job, now_ns)
-        self._stretches[job.id] = stretch
-        self.history.append(stretch)
+        job.stretch = Stretch(job, now_ns)
+        self.history.append(job.stretch)
 
     def vacate(self, job: Job, now_ns: int) -> None:
         """Take a job off its slot."""
-        assert job.running_since_ns is not None
+        stretch = job.stretch
+        assert stretch is not None
         self.running.remove(job)
-        job.executed_ns += now_ns - job.running_since_ns
-        job.running_since_ns = None
-        self._stretches.pop(job.id).end_ns = now_ns
+        self.free_slots += 1
+        job.executed_ns += now_ns - stretch.start_ns
+        job.stretch = None
+        stretch.end_ns = now_ns
 
     def _top(self, heap: list[Entry]) -> Job | None:
         while heap:
             job = heap[0][3]
-            if self._is_ready(job):
+            if job.outcome is None and job.stretch is None and job.task.device is self:
                 return job
             heappop(heap)
         return None
-
-    def _is_ready(self, job: Job) -> bool:
-        return job.outcome is None and job.running_since_ns is None and job.task.device is self
 
     def _refresh_keys(self, now_ns: int, mode: Mode) -> None:
         for job in self.running:
@@ -134,7 +131,7 @@ class DeviceQueue:
 
     def _forget(self) -> None:
         """Drop the history that no open job's explanation can reach; amortised O(1)."""
-        tasks = [job.task for job in self.running] + [entry[3].task for entry in self._ready]
+        tasks = [job.task for job in self.running] + [entry[3].task for entry in self.ready]
         releases = [job.release_ns for task in tasks for job in task.waiting]
         releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
         oldest_ns = min(releases, default=None)

@@ -8,10 +8,10 @@ mapped capture times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from avrt.kernel.chains import Chain
+from avrt.kernel.chains import Chains
 from avrt.kernel.job import Activation, Job
 from avrt.kernel.sync import Synchroniser, SyncSet
 from avrt.kernel.timers import PUBLISH, RELEASE, SYNC
@@ -30,18 +30,33 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A release that this instant will make; sorted so that pipeline-file order decides.
+# A release that this instant will make, sorted so that pipeline-file order decides: stage index,
+# release time, a number that makes the order total, capture time, inputs (held for it already).
+Pending = tuple[int, int, int, int, "list[Buffer | None]"]
 
-    `inputs` are held for the activation that will be made.
-    """
+NO_ORIGINS: Mapping[str, Origin] = {}
+
+
+@dataclass(slots=True, eq=False)
+class Tick:
+    """The next nominal release of a timer stage."""
 
     stage_index: int
+    period_ns: int
     release_ns: int
-    serial: int
-    capture_ns: int
-    inputs: tuple[Buffer | None, ...]
+
+
+@dataclass(slots=True)
+class Route:
+    """Who reads a producer: `(stage index, input place)` of those it triggers and joins.
+
+    `latest` is its newest message, kept if some stage samples it.
+    """
+
+    triggers: list[tuple[int, int]] = field(default_factory=list)
+    joins: list[tuple[int, int]] = field(default_factory=list)
+    sampled: bool = False
+    latest: Buffer | None = None
 
 
 class Releases:
@@ -58,31 +73,31 @@ class Releases:
         self._serial = 0
         self._activations = 0
         self._jobs = 0
-        self._latest: dict[str, Buffer] = {}
-        self._chains = [Chain(chain) for chain in spec.chains]
-        self._heads = {chain.head for chain in self._chains}
+        self.chains = Chains(spec, state)
+        self._heads = self.chains.heads
         self._wire(spec)
         for index, stage in enumerate(spec.stages):
             if stage.period_ns is not None:
-                state.timers.add(stage.offset_ns, RELEASE, (index, stage.offset_ns))
+                state.timers.add(
+                    stage.offset_ns, RELEASE, Tick(index, stage.period_ns, stage.offset_ns)
+                )
 
     def _wire(self, spec: PipelineSpec) -> None:
         """Note for each producer which stages it triggers, feeds by sampling, or by a set."""
-        producers = [s.name for s in spec.sources] + [s.name for s in spec.stages]
-        self._triggers: dict[str, list[tuple[int, int]]] = {name: [] for name in producers}
-        self._syncs: dict[str, list[tuple[int, int]]] = {name: [] for name in producers}
-        self._sampled: dict[str, bool] = dict.fromkeys(producers, False)
+        names = [s.name for s in spec.sources] + [s.name for s in spec.stages]
+        self._routes = {name: Route() for name in names}
         self._synchronisers: dict[int, Synchroniser] = {}
         for index, stage in enumerate(spec.stages):
             if stage.sync is not None:
-                self._synchronisers[index] = Synchroniser(stage)
+                self._synchronisers[index] = Synchroniser(index, stage)
             for place, item in enumerate(stage.inputs):
+                route = self._routes[item.source]
                 if stage.sync is not None:
-                    self._syncs[item.source].append((index, place))
+                    route.joins.append((index, place))
                 elif item.name == stage.trigger:
-                    self._triggers[item.source].append((index, place))
+                    route.triggers.append((index, place))
                 else:
-                    self._sampled[item.source] = True
+                    route.sampled = True
 
     # Messages
 
@@ -90,17 +105,17 @@ class Releases:
         """Take in a source's message."""
         state = self._state
         capture_ns = event.capture_ns
-        origins = {}
+        origins = NO_ORIGINS
         if event.source in self._heads:
             origins = {event.source: Origin(capture_ns, capture_ns)}
-            self._start_chains(event.source, capture_ns)
+            self.chains.read(event.source, capture_ns)
         buffer = state.buffers.make(event.buffer, event.source, capture_ns, origins)
         self._distribute(buffer, min(event.log_ns, state.now_ns))
 
     def output(self, job: Job, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
         activation = job.activation
-        origins: Mapping[str, Origin] = {}
+        origins = NO_ORIGINS
         if self._heads:
             origins = merge_origins(b.origins for b in activation.inputs if b is not None)
         if not activation.inputs and activation.stage.name in self._heads:
@@ -124,35 +139,26 @@ class Releases:
         state, buffer = self._state, activation.decision
         assert buffer is not None
         state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
-        name = activation.stage.name
-        for chain in self._chains:
-            if chain.head == name:
-                chain.started(state, buffer.capture_ns)
-            if chain.tail == name and chain.head in buffer.origins:
-                chain.published(state, activation.id, buffer.origins[chain.head])
+        if buffer.origins:
+            self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
-
-    def _start_chains(self, head: str, capture_ns: int) -> None:
-        for chain in self._chains:
-            if chain.head == head:
-                chain.started(self._state, capture_ns)
 
     def _distribute(self, buffer: Buffer, release_ns: int) -> None:
         """Give a message to everyone who reads its producer."""
         state, name = self._state, buffer.producer
+        route = self._routes[name]
         state.buffers.show_to_reader(buffer)
-        if self._sampled[name]:
+        if route.sampled:
             buffer.holds += 1
-            old = self._latest.get(name)
-            self._latest[name] = buffer
-            if old is not None:
-                state.buffers.drop(old, state.out)
-        for index, place in self._triggers[name]:
+            if route.latest is not None:
+                state.buffers.drop(route.latest, state.out)
+            route.latest = buffer
+        for index, place in route.triggers:
             inputs: list[Buffer | None] = [None] * len(self._stages[index].inputs)
             inputs[place] = buffer
             buffer.holds += 1
             self._add(index, release_ns, buffer.capture_ns, inputs)
-        for index, place in self._syncs[name]:
+        for index, place in route.joins:
             buffer.holds += 1
             self._offer(index, place, buffer)
         state.buffers.drop(buffer, state.out)
@@ -171,10 +177,11 @@ class Releases:
         if joined.complete or timeout_ns <= self._state.now_ns:
             self._release_set(index, joined, self._state.now_ns)
         elif is_new or joined.earliest_ns == buffer.capture_ns:
-            self._state.timers.add(timeout_ns, SYNC, (index, joined))
+            self._state.timers.add(timeout_ns, SYNC, joined)
 
-    def set_timed_out(self, index: int, timed_out: SyncSet) -> None:
+    def set_timed_out(self, timed_out: SyncSet) -> None:
         """Release a set that is still open at its earliest capture plus the timeout."""
+        index = timed_out.stage_index
         timeout_ns = self._synchronisers[index].sync.timeout_ns
         self._release_set(index, timed_out, timed_out.earliest_ns + timeout_ns)
 
@@ -194,49 +201,42 @@ class Releases:
 
     # Releases
 
-    def timer_fired(self, index: int, release_ns: int) -> None:
+    def timer_fired(self, tick: Tick) -> None:
         """Note a timer release; the next one is nominal too, whenever the driver woke."""
-        if self._state.draining:
-            return
-        period_ns = self._stages[index].period_ns
-        assert period_ns is not None
-        following_ns = release_ns + period_ns
-        self._state.timers.add(following_ns, RELEASE, (index, following_ns))
-        inputs: list[Buffer | None] = [None] * len(self._stages[index].inputs)
-        self._add(index, release_ns, release_ns, inputs)
+        index, release_ns = tick.stage_index, tick.release_ns
+        tick.release_ns += tick.period_ns
+        self._state.timers.add(tick.release_ns, RELEASE, tick)
+        self._add(index, release_ns, release_ns, [None] * len(self._stages[index].inputs))
 
     def _add(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
     ) -> None:
         self._serial += 1
-        self._pending.append(Pending(index, release_ns, self._serial, capture_ns, tuple(inputs)))
+        self._pending.append((index, release_ns, self._serial, capture_ns, inputs))
 
     def release_pending(self) -> bool:
         """Make the activations of this instant in pipeline-file order; return whether any."""
-        pending, self._pending = self._pending, []
+        pending = self._pending
+        if not pending:
+            return False
+        self._pending = []
         if len(pending) > 1:
-            pending.sort(key=lambda p: (p.stage_index, p.release_ns, p.serial))
-        for item in pending:
-            self._release(item)
-        return bool(pending)
+            pending.sort(key=lambda p: p[:3])
+        for index, release_ns, _, capture_ns, inputs in pending:
+            self._release(index, release_ns, capture_ns, inputs)
+        return True
 
-    def _release(self, item: Pending) -> None:
-        stage = self._stages[item.stage_index]
-        base_ns = item.capture_ns if stage.deadline_from == "capture" else item.release_ns
-        tasks = self._tasks[item.stage_index]
-        deadline_ns = self._state.mode.parameters[tasks[0].index].deadline_ns
+    def _release(
+        self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
+    ) -> None:
+        stage, tasks = self._stages[index], self._tasks[index]
+        base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
+        due_ns = base_ns + self._state.mode.parameters[tasks[0].index].deadline_ns
         activation = Activation(
-            id=self._activations,
-            stage=stage,
-            release_ns=item.release_ns,
-            due_ns=base_ns + deadline_ns,
-            capture_ns=item.capture_ns,
-            inputs=list(item.inputs),
-            open_jobs=len(tasks),
-            working=len(tasks),
+            self._activations, stage, release_ns, due_ns, capture_ns, inputs, len(tasks), len(tasks)
         )
         self._activations += 1
-        activation.jobs = tuple(self._make_job(activation, task) for task in tasks)
+        activation.jobs = [self._make_job(activation, task) for task in tasks]
         early = stage.redundancy is not None or stage.publish == "at_deadline"
         skip = self.bind(activation) if early else ""
         for job in activation.jobs:
@@ -244,13 +244,13 @@ class Releases:
 
     def _make_job(self, activation: Activation, task: Task) -> Job:
         job = Job(
-            id=self._jobs,
-            activation=activation,
-            task=task,
-            index=task.released,
-            release_ns=activation.release_ns,
-            arrival_ns=self._state.now_ns,
-            due_ns=activation.due_ns,
+            self._jobs,
+            activation,
+            task,
+            task.released,
+            activation.release_ns,
+            self._state.now_ns,
+            activation.due_ns,
         )
         self._jobs += 1
         task.released += 1
@@ -273,7 +273,7 @@ class Releases:
             buffer = activation.inputs[place]
             fresh = buffer is None and stage.sync is None and item.name != stage.trigger
             if fresh:
-                buffer = self._latest.get(item.source)
+                buffer = self._routes[item.source].latest
             too_old = (
                 buffer is not None
                 and item.max_age_ns is not None

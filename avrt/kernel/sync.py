@@ -23,6 +23,7 @@ OPEN_SETS_MAX = 8
 class SyncSet:
     """One open set: `members` in the order of the stage's inputs."""
 
+    stage_index: int
     members: list[Buffer | None]
     opened: int
     released: bool = False
@@ -43,8 +44,9 @@ class SyncSet:
 class Synchroniser:
     """The open sets of one stage."""
 
-    def __init__(self, stage: StageSpec) -> None:
+    def __init__(self, stage_index: int, stage: StageSpec) -> None:
         assert stage.sync is not None
+        self.stage_index = stage_index
         self.stage = stage
         self.sync: SyncSpec = stage.sync
         self._open: list[SyncSet] = []
@@ -59,7 +61,7 @@ class Synchroniser:
         members: list[Buffer | None] = [None] * len(self.stage.inputs)
         members[place] = buffer
         self._opened += 1
-        opened = SyncSet(members, self._opened)
+        opened = SyncSet(self.stage_index, members, self._opened)
         self._open.append(opened)
         self._open.sort(key=lambda s: (s.earliest_ns, s.opened))
         return opened, True

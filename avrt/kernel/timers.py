@@ -1,8 +1,10 @@
 """Everything that is due at a known time, in one heap.
 
-Entries at the same time are ordered by kind, in the order the contract gives the phases of an
-instant: deadlines and aborts, publications at deadlines, shedding, synchronised sets, timer
-releases, budgets; chain promises are judged last because a publication at that instant keeps them.
+Entries at one time are ordered by phase, as the contract orders an instant: deadlines and aborts,
+publications at deadlines, shedding, synchronised sets, timer releases. Promises of chains are
+judged last, because a publication at that instant keeps them. A driver that wakes late meets the
+entries in the order of their nominal times. An entry whose subject has moved on (a job that ended,
+a set that was released) is dropped when it is met.
 """
 
 from __future__ import annotations
@@ -13,30 +15,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DUE, PUBLISH, SHED, SYNC, RELEASE, BUDGET, CHAIN = range(7)
+DUE, PUBLISH, SHED, SYNC, RELEASE, CHAIN = range(6)
 
 Entry = tuple[int, int, int, object]
 
 
 class Timers:
-    """A heap of `(at_ns, kind, serial, subject)`; the serial makes the order total."""
+    """A heap of `(at_ns, phase, number, subject)`; the number makes the order total."""
 
     def __init__(self) -> None:
-        self._heap: list[Entry] = []
-        self._serial = 0
+        self.heap: list[Entry] = []
+        self._number = 0
 
-    def add(self, at_ns: int, kind: int, subject: object) -> None:
-        self._serial += 1
-        heappush(self._heap, (at_ns, kind, self._serial, subject))
-
-    def pop_due(self, now_ns: int) -> Entry | None:
-        """Take the next entry at or before now, if there is one."""
-        heap = self._heap
-        return heappop(heap) if heap and heap[0][0] <= now_ns else None
+    def add(self, at_ns: int, phase: int, subject: object) -> None:
+        self._number += 1
+        heappush(self.heap, (at_ns, phase, self._number, subject))
 
     def next_ns(self, is_live: Callable[[Entry], bool]) -> int | None:
         """Return the time of the next entry that still matters, dropping those that do not."""
-        heap = self._heap
+        heap = self.heap
         while heap and not is_live(heap[0]):
             heappop(heap)
         return heap[0][0] if heap else None

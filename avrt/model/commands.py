@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from avrt.model.frozen import frozen
 
 if TYPE_CHECKING:
     from avrt.model.records import AnyRecord
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dispatch:
     """Start a job on its stream now.
 
@@ -31,21 +32,21 @@ class Dispatch:
     due_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preempt:
     """Take a running job off its slot; it will be resumed."""
 
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resume:
     """Put a preempted job back on a slot."""
 
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abort:
     """The job's result is not wanted any more.
 
@@ -56,7 +57,7 @@ class Abort:
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vote:
     """Compare the outputs of these jobs and answer with `Voted`."""
 
@@ -64,7 +65,7 @@ class Vote:
     jobs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Publish:
     """Consumers read `buffer` from now on as the output of this activation."""
 
@@ -73,28 +74,28 @@ class Publish:
     publish_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Discard:
     """Throw away the output of a job whose result came too late to be wanted."""
 
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reclaim:
     """No job and no reader will read this buffer again: it may be reused."""
 
     buffer: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnterMode:
     """Task parameters are read through this mode from now on."""
 
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """Something happened that a person will want to read about."""
 

@@ -6,10 +6,10 @@ chose and that no live message holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from avrt.model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """A source's message is here.
 
@@ -25,7 +25,7 @@ class Arrived:
     buffer: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Started:
     """The worker began; the device's own time is stored beside the kernel's."""
 
@@ -33,14 +33,14 @@ class Started:
     device_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentEnded:
     """One non-preemptable part of a job ended and another follows."""
 
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completed:
     """The work is done and its output lies in `buffer`; `device_ns` is when the device was done."""
 
@@ -49,7 +49,7 @@ class Completed:
     device_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The work ended with a fault: the kind of `avrt.errors.FaultError`."""
 
@@ -57,14 +57,14 @@ class Failed:
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hung:
     """The worker does not answer; its stream is lost."""
 
     job: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Voted:
     """The voter decided; `buffer` holds the selected output, or None when there is no majority."""
 
@@ -73,42 +73,42 @@ class Voted:
     buffer: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamLost:
     """The stream of one task is gone with what was on it."""
 
     stream: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceLost:
     """A device is gone with every stream on it."""
 
     device: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceBack:
     """A device works again, with empty streams."""
 
     device: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModeRequested:
     """Supervision asks for another mode."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """A reader outside the graph (the recorder) is done with a buffer."""
 
     buffer: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drain:
     """End of log or stop: timer releases cease, what is open finishes."""
 

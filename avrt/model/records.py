@@ -5,15 +5,17 @@ Derived figures (response, lateness, ...) are properties: they are never stored 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from avrt.model.frozen import frozen
 
 Outcome = Literal["met", "late", "aborted", "skipped", "shed"]
 OUTCOMES: tuple[Outcome, ...] = ("met", "late", "aborted", "skipped", "shed")
+Promise = Literal["reaction", "age"]
 IntervalKind = Literal["running", "blocking", "waiting"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobRecord:
     """How one job ended; every released job has exactly one.
 
@@ -65,7 +67,7 @@ class JobRecord:
         return self.outcome == "late" and done_ns is not None and done_ns <= self.due_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """Part of the time between release and miss, and who caused it.
 
@@ -81,7 +83,7 @@ class Interval:
     job: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MissRecord:
     """A due time passed while the job was open; `intervals` sum to `at_ns - release_ns`."""
 
@@ -93,7 +95,7 @@ class MissRecord:
     intervals: tuple[Interval, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverrunRecord:
     """A job received more execution than its budget."""
 
@@ -103,7 +105,7 @@ class OverrunRecord:
     budget_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowRecord:
     """More than `misses_max` of `window_jobs` jobs in a row were not met."""
 
@@ -114,7 +116,7 @@ class WindowRecord:
     window_jobs: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainRecord:
     """An end-to-end chain produced an output.
 
@@ -134,18 +136,18 @@ class ChainRecord:
     path_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainBroken:
     """A chain's promise passed its limit at `at_ns`, seen then and not when the output came."""
 
     chain: str
     at_ns: int
-    promise: Literal["reaction", "age"]
+    promise: Promise
     limit_ns: int
     capture_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncRecord:
     """A synchronised set was released without all its inputs."""
 
@@ -154,7 +156,7 @@ class SyncRecord:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceRecord:
     """A stream or a device was lost or came back."""
 
@@ -163,7 +165,7 @@ class ResourceRecord:
     state: Literal["lost", "back"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VoteRecord:
     """The decision over the jobs of one activation."""
 
@@ -173,7 +175,7 @@ class VoteRecord:
     verdict: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModeRecord:
     """A mode was entered, or a request for one was refused."""
 
@@ -183,7 +185,7 @@ class ModeRecord:
     entered: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FaultRecord:
     """A job's work ended with a fault."""
 
