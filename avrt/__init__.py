@@ -1,1 +1,22 @@
-"""avrt: a real-time automotive perception runtime."""
+"""avrt: a real-time automotive perception runtime.
+
+One deterministic scheduling kernel runs live, in replay and in simulation. `import avrt` is cheap;
+torch is imported when something runs.
+"""
+
+from avrt.api import Pipeline, Report, Stage, stage
+from avrt.errors import AvrtError, FaultError, InputError, SpecError
+from avrt.model.message import Message, Stamp
+
+__all__ = [
+    "AvrtError",
+    "FaultError",
+    "InputError",
+    "Message",
+    "Pipeline",
+    "Report",
+    "SpecError",
+    "Stage",
+    "Stamp",
+    "stage",
+]

@@ -1,1 +1,83 @@
-"""The command line."""
+"""The `avrt` command: one subcommand a file, exit codes by whose fault it was.
+
+0 done; 1 a promise was broken; 2 usage or specification; 3 input damaged, the good part was
+delivered; 4 input unusable; 70 a bug; 130 interrupted, outputs closed properly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from avrt.cli import check, demo, replay, report, verify
+from avrt.errors import AvrtError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+BUG, INTERRUPTED = 70, 130
+COMMANDS = (demo, check, replay, verify, report)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    logging.basicConfig(level=logging.ERROR, format="avrt: %(message)s", stream=sys.stderr)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    boundary = _Boundary()
+    with boundary:
+        boundary.code = options.run(options)
+    return boundary.code
+
+
+class _Boundary:
+    """Turns whatever leaves a command into its exit code."""
+
+    def __init__(self) -> None:
+        self.code = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        match error:
+            case None:
+                return False
+            case AvrtError():
+                print(f"avrt: {error}", file=sys.stderr)
+                self.code = error.exit_code
+            case KeyboardInterrupt():
+                print("avrt: interrupted", file=sys.stderr)
+                self.code = INTERRUPTED
+            case BrokenPipeError():
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                self.code = 0
+            case Exception():
+                traceback.print_exception(kind, error, trace)
+                print("avrt: a bug in avrt: please report it with the text above", file=sys.stderr)
+                self.code = BUG
+            case _:
+                return False
+        return True
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="avrt", description="A real-time automotive perception runtime."
+    )
+    parser.add_argument("--version", action="version", version=f"avrt {version('avrt')}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_to(commands)
+    return parser

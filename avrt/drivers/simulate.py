@@ -99,7 +99,8 @@ class _Pretended:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
 
-    def start(self, command: Dispatch) -> int | None:
+    def start(self, command: Dispatch, at_ns: int) -> int | None:
+        del at_ns
         return self._execution(command.task, command.index)
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Worker(Protocol):
     """What does, or only pretends to do, the work of dispatched jobs."""
 
-    def start(self, command: Dispatch) -> int | None:
+    def start(self, command: Dispatch, at_ns: int) -> int | None:
         """Begin a job; return the execution it takes in ns (at least 1), None if it never ends."""
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
@@ -191,7 +191,7 @@ class VirtualLoop:
             case Dispatch():
                 if command.device in self._preemptive:
                     self._stoppable.add(command.job)
-                self._work.start(command.job, self._worker.start(command), at_ns)
+                self._work.start(command.job, self._worker.start(command, at_ns), at_ns)
             case Preempt():
                 self._work.preempt(command.job, at_ns)
             case Resume():

@@ -85,16 +85,19 @@ def _check_names(spec: PipelineSpec) -> None:
         ("stages", [s.name for s in spec.stages]),
         ("chains", [c.name for c in spec.chains]),
     ):
+        seen: set[str] = set()
         for name in names:
-            if names.count(name) > 1:
+            if name in seen:
                 raise SpecError("given twice; names are unique", (group, name))
+            seen.add(name)
     if len(spec.stages) > STAGES_MAX:
         what = f"expected at most {STAGES_MAX} stages, found {len(spec.stages)}"
         raise SpecError(what, ("stages",))
     if not spec.stages:
         raise SpecError("no stage is declared; add one under 'stages:'", ("stages",))
+    sources = {source.name for source in spec.sources}
     for stage in spec.stages:
-        if any(source.name == stage.name for source in spec.sources):
+        if stage.name in sources:
             raise SpecError("a source has this name too; rename one", ("stages", stage.name))
 
 

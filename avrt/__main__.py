@@ -1,0 +1,7 @@
+"""`python -m avrt` is the `avrt` command."""
+
+import sys
+
+from avrt.cli import main
+
+sys.exit(main())

@@ -1,0 +1,53 @@
+"""How commands print: tables for people on stdout, or one JSON object and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Callable, Iterator
+
+    from rich.console import RenderableType
+
+WIDTH_WITHOUT_TERMINAL = 160
+
+
+def add_json_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object and no table")
+
+
+def show(item: RenderableType) -> None:
+    """Print something for a person to read."""
+    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
+    Console(width=width, highlight=False, soft_wrap=False).print(item)
+
+
+def show_json(data: object) -> None:
+    """Print one JSON object."""
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def progress_bar(title: str, *, wanted: bool) -> Iterator[Callable[[int], None] | None]:
+    """Give something to tell the pipeline time to; shown on a terminal only."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None)
+
+        def tell(at_ns: int) -> None:
+            progress.update(task, description=f"{title} {at_ns / NS_PER_S:.1f} s")
+
+        yield tell

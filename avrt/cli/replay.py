@@ -1,0 +1,73 @@
+"""`avrt replay LOG -p PIPELINE`: a recorded log through a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.api import Pipeline
+from avrt.cli.output import add_json_option, progress_bar, show, show_json
+from avrt.report.terminal import render
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+    from avrt.api import Report
+
+
+def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "replay",
+        help="run a recorded log through a pipeline",
+        description="Run a recorded log through a pipeline in virtual time: what came out, which "
+        "deadlines were missed and why. The same call gives the same answer every time.",
+    )
+    parser.add_argument("log", type=Path, metavar="LOG", help="an MCAP file")
+    parser.add_argument("-p", "--pipeline", type=Path, required=True, metavar="FILE")
+    parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
+    parser.add_argument(
+        "--timing",
+        default="model",
+        metavar="HOW",
+        help="execution times: model (the declared wcet, default), measured (what a job takes "
+        "here), recorded:RUN (what it took in that run)",
+    )
+    parser.add_argument(
+        "--hang-timeout",
+        default="10 s",
+        metavar="TIME",
+        help="host time after which a stage counts as hung (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--fail-on-miss",
+        action="store_true",
+        help="exit 1 if a job was not met or a chain promise was broken",
+    )
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    pipeline = Pipeline.load(options.pipeline)
+    with progress_bar(options.log.name, wanted=not options.json) as progress:
+        report = pipeline.replay(
+            options.log,
+            out=options.out,
+            timing=options.timing,
+            hang_timeout=options.hang_timeout,
+            progress=progress,
+        )
+    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
+
+
+def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
+    """Print a report and return the exit code that it deserves."""
+    if as_json:
+        show_json(report.data)
+    else:
+        show(render(report.summary))
+    if report.summary.interrupted:
+        return 130
+    if fail_on_miss and report.summary.figures.broken_promises:
+        return 1
+    return 0 if report.damage is None else report.damage.exit_code

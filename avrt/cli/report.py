@@ -1,0 +1,33 @@
+"""`avrt report RUN`: what a recorded run showed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.cli.output import add_json_option, show, show_json
+from avrt.report.summary import read_summary
+from avrt.report.terminal import render
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+
+def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="show what a recorded run showed",
+        description="Show outcomes, responses, chains and misses of a run record.",
+    )
+    parser.add_argument("record", type=Path, metavar="RUN")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    summary = read_summary(options.record)
+    if options.json:
+        show_json(summary.data())
+    else:
+        show(render(summary))
+    return 3 if summary.damage else 0

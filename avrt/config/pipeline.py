@@ -1,0 +1,180 @@
+"""The pipeline file (DESIGN.md section 11): its keys, what they mean, and their defaults.
+
+One table of keys a section; YAML and Python go through the same tables, so `@stage(wcet="5 ms")`
+and `wcet: 5 ms` are read alike and fail alike. What must hold between the parts is in
+`avrt.model.graph`; this module gives its errors their line in the file.
+
+The keys of a stage are in `avrt.config.stage_keys`. Without `devices` there is one: `cpu`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.config.node import Node, from_python
+from avrt.config.reader import (
+    NOT_AVAILABLE,
+    Key,
+    boolean,
+    build,
+    duration,
+    integer,
+    name,
+    named,
+    names,
+    not_available,
+    one_of,
+    rate,
+    section,
+    text,
+)
+from avrt.config.stage_keys import read_stage
+from avrt.config.yaml_text import read_text, read_yaml
+from avrt.errors import SpecError
+from avrt.model.graph import check
+from avrt.model.spec import (
+    POLICIES,
+    ChainSpec,
+    DeviceSpec,
+    PipelineSpec,
+    SourceSpec,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DEVICE_TYPE = re.compile(r"cpu|simulated|cuda:[0-9]{1,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPipeline:
+    """A pipeline as it was loaded.
+
+    Attributes:
+        text: the whole file.
+        path: the file's path, as the user gave it, or the name given to `parse`.
+        root: the file's tree, which knows the lines.
+    """
+
+    spec: PipelineSpec
+    text: str
+    path: str
+    root: Node
+
+    def placed(self, error: SpecError) -> SpecError:
+        """Return a SpecError found later (a binding, a driver) with its line in this file."""
+        return _placed(self.root, error)
+
+
+def load(path: str | Path) -> LoadedPipeline:
+    """Read and check a pipeline file; SpecError says in one line where and what is wrong."""
+    return parse(read_text(Path(path)), str(path))
+
+
+def parse(content: str, path: str) -> LoadedPipeline:
+    """Read and check the text of a pipeline file; `path` stands for it in the messages."""
+    root = read_yaml(content, path)
+    return LoadedPipeline(_pipeline(root), content, path, root)
+
+
+def from_keys(keys: Mapping[str, object]) -> PipelineSpec:
+    """Return the pipeline of Python values, with the keys and quantities of the file."""
+    return _pipeline(from_python(keys))
+
+
+def _pipeline(root: Node) -> PipelineSpec:
+    values = section(root, PIPELINE_KEYS)
+    devices = values.setdefault("devices", (DeviceSpec(name="cpu"),))
+    assert isinstance(devices, tuple)
+    device_names = [device.name for device in devices]
+    stages = named(root.mapping()["stages"], "stages by name")
+    values["stages"] = tuple(read_stage(key, node, device_names) for key, node in stages.items())
+    spec = build(PipelineSpec, values)
+    try:
+        check(spec)
+    except SpecError as error:
+        raise _placed(root, error) from None
+    return spec
+
+
+def _placed(root: Node, error: SpecError) -> SpecError:
+    place = root.nearest(error.key).place
+    return error if error.place or place is None else error.at(place)
+
+
+def _devices(node: Node) -> tuple[DeviceSpec, ...]:
+    members = named(node, "devices by name")
+    return tuple(
+        build(DeviceSpec, {"name": key, **section(child, DEVICE_KEYS)})
+        for key, child in members.items()
+    )
+
+
+def _sources(node: Node) -> tuple[SourceSpec, ...]:
+    return tuple(_source(key, child) for key, child in named(node, "sources by name").items())
+
+
+def _source(source_name: str, node: Node) -> SourceSpec:
+    values = section(node, SOURCE_KEYS)
+    if "info_topic" in values and values["type"] != "camera":
+        raise node.mapping()["info"].fail("only a camera has 'info'; remove it")
+    return build(SourceSpec, {"name": source_name, **values})
+
+
+def _chains(node: Node) -> tuple[ChainSpec, ...]:
+    members = named(node, "chains by name")
+    return tuple(
+        build(ChainSpec, {"name": key, **section(child, CHAIN_KEYS)})
+        for key, child in members.items()
+    )
+
+
+def _device_type(node: Node) -> str:
+    if not isinstance(node.value, str) or _DEVICE_TYPE.fullmatch(node.value) is None:
+        raise node.fail(f"expected cpu, simulated or a GPU such as cuda:0, found {node.shown}")
+    return node.value
+
+
+def _policy(node: Node) -> str:
+    if node.value == "table":
+        raise node.fail(f"policy 'table' {NOT_AVAILABLE}")
+    return one_of(*POLICIES)(node)
+
+
+def _as_it_is(node: Node) -> object:
+    return node  # stages are read once the devices are known
+
+
+PIPELINE_KEYS = (
+    Key("pipeline", "name", name, example="my_pipeline"),
+    Key("policy", "policy", _policy),
+    Key("devices", "devices", _devices),
+    Key("sources", "sources", _sources),
+    Key("stages", "stages", _as_it_is, example="{NAME: {run: my_stage.py:Name, ...}}"),
+    Key("chains", "chains", _chains),
+    Key("ladder", "ladder", not_available("a degradation ladder")),
+    Key("table", "table", not_available("the time-triggered table")),
+)
+DEVICE_KEYS = (
+    Key("type", "type", _device_type),
+    Key("slots", "slots", integer),
+    Key("threads", "threads", integer),
+    Key("fallback", "fallback", name),
+    Key("preemptive", "preemptive", boolean),
+)
+SOURCE_KEYS = (
+    Key("type", "type", one_of("camera", "lidar", "radar", "imu", "gnss", "can"), example="lidar"),
+    Key("topic", "topic", text),
+    Key("info", "info_topic", text),
+    Key("rate", "period_ns", rate),
+    Key("frame", "frame", text),
+    Key("clock_offset", "clock_offset_ns", duration),
+)
+CHAIN_KEYS = (
+    Key("path", "path", names, example="[front_camera, detect, plan]"),
+    Key("reaction", "reaction_ns", duration),
+    Key("age", "age_ns", duration),
+)

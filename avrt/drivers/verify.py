@@ -1,0 +1,113 @@
+"""Verification: the recorded events through a fresh kernel, compared decision for decision.
+
+An entry differs when its line is damaged, when the kernel refuses its events, when the commands
+are not those recorded, or when its running check does not fit. The first difference is named and
+ends the verification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.errors import KernelError
+from avrt.kernel import Kernel
+from avrt.logs.journal import Checker, Entry, parse_entry
+from avrt.logs.recorded import read_pipeline
+from avrt.logs.run_file import RunFile
+from avrt.model.codec import encode, to_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from avrt.logs.run_file import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first entry that is not what a fresh kernel decides."""
+
+    index: int
+    at_ns: int
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What verifying a run record found.
+
+    Attributes:
+        complete: the record was closed properly and its digest was compared.
+        damage: what is wrong with the file outside the entries compared.
+    """
+
+    entries: int
+    difference: Difference | None
+    complete: bool
+    digest: str
+    damage: tuple[str, ...]
+
+    @property
+    def equal(self) -> bool:
+        return self.difference is None and not self.damage
+
+
+def verify(path: str | Path) -> Verification:
+    """Compare a recorded run with a fresh kernel.
+
+    Raises:
+        InputError: the file is no run record, or its pipeline is damaged.
+    """
+    with RunFile(path) as run:
+        kernel = Kernel(read_pipeline(run, path))
+        checker = Checker()
+        count = 0
+        difference = None
+        for line in run.journal():
+            difference = _compare(kernel, checker, line, count)
+            if difference is not None:
+                break
+            count += 1
+        if difference is None:
+            difference = _compare_digest(run, checker, count, kernel.now_ns)
+        damage = tuple(str(error) for error in run.damage)
+        return Verification(count, difference, run.complete, checker.digest, damage)
+
+
+def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Difference | None:
+    try:
+        entry = parse_entry(line.text)
+    except ValueError as error:
+        return Difference(index, line.at_ns, f"an entry that reads: {error}", line.text[:200])
+    if entry.index != index:
+        return Difference(index, entry.at_ns, f"entry {index}", f"entry {entry.index}")
+    try:
+        commands = kernel.handle(entry.at_ns, entry.events)
+    except KernelError as error:
+        return Difference(index, entry.at_ns, "events that may come now", str(error))
+    difference = _compare_commands(entry, [to_json(encode(c)) for c in commands])
+    if difference is not None:
+        return difference
+    expected = checker.expected(entry)
+    if entry.check != expected or line.damaged:
+        found = f"check {entry.check}" + (" in a damaged chunk" if line.damaged else "")
+        return Difference(index, entry.at_ns, f"check {expected}", found)
+    return None
+
+
+def _compare_commands(entry: Entry, expected: list[str]) -> Difference | None:
+    found = [to_json(encode(command)) for command in entry.commands]
+    for place in range(max(len(expected), len(found))):
+        want = expected[place] if place < len(expected) else "no further command"
+        have = found[place] if place < len(found) else "no further command"
+        if want != have:
+            return Difference(entry.index, entry.at_ns, want, have)
+    return None
+
+
+def _compare_digest(run: RunFile, checker: Checker, count: int, at_ns: int) -> Difference | None:
+    recorded = None if run.result is None else run.result.get("decisions")
+    if recorded is None or recorded == checker.digest:
+        return None
+    return Difference(count, at_ns, f"digest {checker.digest}", f"digest {recorded}")

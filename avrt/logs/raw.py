@@ -1,0 +1,106 @@
+"""What a log holds before anybody decodes it: channels, messages, and what is odd about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One stream of messages of one type.
+
+    Attributes:
+        id: number within its file.
+        type: message type, such as "sensor_msgs/msg/PointCloud2"; empty when the log has none.
+        encoding: how messages are written: "cdr", "json", "ros1", ...
+        schema_encoding: what `schema` is written in: "ros2msg", "jsonschema", ...
+        schema: definition of the type, as the log has it.
+    """
+
+    id: int
+    topic: str
+    type: str
+    encoding: str
+    schema_encoding: str = ""
+    schema: bytes = b""
+
+
+@dataclass(slots=True)
+class RawMessage:
+    """One message as the log has it.
+
+    Attributes:
+        log_ns: when it was recorded, recorder's clock.
+        publish_ns: when it was published, publisher's clock.
+        sequence: the publisher's counter, as recorded.
+        data: the encoded bytes; a view of the log's chunk, which lives as long as the view.
+    """
+
+    channel: Channel
+    log_ns: int
+    publish_ns: int
+    sequence: int
+    data: bytes | memoryview
+
+    @property
+    def topic(self) -> str:
+        return self.channel.topic
+
+    @property
+    def type(self) -> str:
+        return self.channel.type
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """What the log says about one topic; `messages` is what it promises, damaged ones included."""
+
+    type: str
+    messages: int
+    encoding: str
+    schema_encoding: str
+    schema: str
+
+
+@dataclass(slots=True)
+class Anomaly:
+    """Something in the input that is not as it should be; equal ones are counted together.
+
+    Attributes:
+        topic: None when it concerns the file.
+        at_ns: when it was first seen, or None where no time belongs to it.
+        count: how many messages it concerns.
+    """
+
+    kind: str
+    topic: str | None
+    at_ns: int | None
+    count: int
+    detail: str
+
+
+class Anomalies:
+    """Anomalies in the order they were first seen, one for each kind and topic."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], Anomaly] = {}
+
+    def __iter__(self) -> Iterator[Anomaly]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(
+        self, kind: str, topic: str | None, at_ns: int | None, detail: str, count: int = 1
+    ) -> None:
+        """Count `count` more; the first one's time and detail are kept."""
+        known = self._known.get((kind, topic))
+        if known is None:
+            self._known[kind, topic] = Anomaly(kind, topic, at_ns, count, detail)
+        else:
+            known.count += count

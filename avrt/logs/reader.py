@@ -1,0 +1,63 @@
+"""The one way to read a recorded log, whatever its format.
+
+A reader yields raw messages in (log time, file position) order and holds no more of the log than
+the parts that overlap in time. A damaged log is read to its end: every complete message is
+delivered first, then `DamagedInputError` is raised, and `anomalies` tells what was lost. Log times
+are ns of the recorder's own clock, as the file has them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from avrt.errors import InputError
+from avrt.logs.mcap_file import MAGIC, File
+from avrt.logs.mcap_reader import McapReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
+
+
+class LogReader(Protocol):
+    """An open log; a context manager that closes its file."""
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """What was odd so far; log times are the recorder's."""
+
+    def topics(self) -> dict[str, TopicInfo]:
+        """Return what each topic holds, in the order of the file."""
+
+    def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
+        """Yield the messages of these topics (of all, when None) by log time, then file position.
+
+        Raises:
+            DamagedInputError: after the last good message of a damaged log.
+            InputError: the log is damaged and nothing in it is good.
+        """
+
+    def close(self) -> None:
+        """Close the file; harmless when repeated."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+def open_log(path: str | Path) -> LogReader:
+    """Open a recorded log by its content.
+
+    Raises:
+        InputError: it is missing, empty, a directory, or of no known format.
+    """
+    file = File(Path(path))
+    magic = file.read_at(0, len(MAGIC))
+    if magic == MAGIC:
+        return McapReader(file)
+    file.close()
+    if not magic:
+        raise InputError("expected an MCAP log, found an empty file", str(path))
+    raise InputError(f"expected an MCAP log (magic {MAGIC!r}), found {magic!r}", str(path))

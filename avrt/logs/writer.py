@@ -1,0 +1,142 @@
+"""Writes an ordinary sensor log: MCAP with ROS 2 messages, as a recorder on a vehicle would.
+
+Used by the built-in demonstration log and by tests. Stamps are ns; log time equals the stamp unless
+it is given.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from mcap.writer import CompressionType, Writer
+from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.stores import ros2_jazzy as ros
+
+from avrt.errors import SpecError
+from avrt.logs.decode import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE
+from avrt.logs.foxglove import schema_text
+from avrt.logs.picture import encode_cloud, ros_time
+from avrt.payload import PointCloud
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from avrt.payload import CameraInfo
+
+CHUNK_BYTES = 1 << 20
+
+
+class LogWriter:
+    """One sensor log while it is written."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        compression: CompressionType = CompressionType.ZSTD,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        """Create the file.
+
+        Raises:
+            SpecError: it cannot be created.
+        """
+        try:
+            self._file = Path(path).open("wb")  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise SpecError(f"cannot create the log {path}: {error.strerror}") from None
+        self._store = get_typestore(Stores.ROS2_JAZZY)
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+        self._writer = Writer(self._file, chunk_size=chunk_bytes, compression=compression)
+        self._writer.start(profile="ros2", library="avrt")
+
+    def add_cloud(
+        self,
+        topic: str,
+        frame: str,
+        stamp_ns: int,
+        xyz: NDArray[np.float32],
+        intensity: NDArray[np.float32] | None = None,
+        *,
+        log_ns: int | None = None,
+    ) -> None:
+        """Add a sweep; `xyz` is (N, 3) metres in `frame`, `intensity` (N,) or None."""
+        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
+        message = encode_cloud(header, PointCloud(xyz, intensity))
+        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_jpeg(
+        self, topic: str, frame: str, stamp_ns: int, jpeg: bytes, *, log_ns: int | None = None
+    ) -> None:
+        """Add an image that is already compressed."""
+        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
+        data = np.frombuffer(jpeg, np.uint8)
+        message = ros.sensor_msgs__msg__CompressedImage(header, "jpeg", data)
+        self._add(topic, COMPRESSED_IMAGE, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_camera_info(
+        self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None
+    ) -> None:
+        """Add the model of a rectified camera."""
+        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
+        message = ros.sensor_msgs__msg__CameraInfo(
+            header=header,
+            height=info.height_px,
+            width=info.width_px,
+            distortion_model="plumb_bob",
+            d=np.zeros(5),
+            k=info.projection[:, :3].ravel(),
+            r=np.eye(3).ravel(),
+            p=info.projection.ravel(),
+            binning_x=0,
+            binning_y=0,
+            roi=ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, do_rectify=False),
+        )
+        self._add(topic, CAMERA_INFO, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_raw(
+        self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"
+    ) -> None:
+        """Add bytes as they are, under a type of ROS 2 that `rosbags` knows."""
+        channel = self._channels.get(topic)
+        if channel is None:
+            channel = self._register(topic, type_name, encoding)
+        sequence = self._counts.get(topic, 0)
+        self._counts[topic] = sequence + 1
+        self._writer.add_message(channel, log_ns, data, log_ns, sequence)
+
+    def add_metadata(self, name: str, items: Mapping[str, str]) -> None:
+        self._writer.add_metadata(name, dict(items))
+
+    def close(self) -> None:
+        """Finish the file; harmless when repeated."""
+        if self._file.closed:
+            return
+        try:
+            self._writer.finish()  # type: ignore[no-untyped-call]
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _add(self, topic: str, type_name: str, message: object, log_ns: int) -> None:
+        data = self._store.serialize_cdr(message, type_name)
+        self.add_raw(topic, type_name, log_ns, bytes(data))
+
+    def _register(self, topic: str, type_name: str, encoding: str) -> int:
+        if type_name not in self._schemas:
+            text = schema_text(self._store, type_name)
+            self._schemas[type_name] = self._writer.register_schema(type_name, "ros2msg", text)
+        channel = self._writer.register_channel(topic, encoding, self._schemas[type_name])
+        self._channels[topic] = channel
+        return channel

@@ -1,0 +1,216 @@
+"""The figures of a run, drawn from its records: outcomes, responses, misses explained, chains.
+
+The same class reads records while a run goes on and from the journal of one that is over, so a
+report made later says the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from avrt.metrics.distribution import Distribution
+from avrt.model.records import (
+    OUTCOMES,
+    AnyRecord,
+    ChainBroken,
+    ChainRecord,
+    FaultRecord,
+    JobRecord,
+    MissRecord,
+    ModeRecord,
+    OverrunRecord,
+    ResourceRecord,
+    SyncRecord,
+    VoteRecord,
+    WindowRecord,
+)
+
+if TYPE_CHECKING:
+    from avrt.model.spec import PipelineSpec
+
+MISSES_KEPT = 20
+
+
+class StageFigures:
+    """One stage: what became of its jobs, and why the late ones were late."""
+
+    def __init__(self) -> None:
+        self.released = 0
+        self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.response = Distribution()
+        self.execution = Distribution()
+        self.host_execution = Distribution()
+        self.warm_ns: int | None = None
+        self.first_ns: int | None = None
+        self.reported_late = 0
+        self.overruns = 0
+        self.violations = 0
+        self.absent: Counter[str] = Counter()
+        self.causes: Counter[tuple[str, str]] = Counter()
+
+    def job(self, record: JobRecord) -> None:
+        self.released += 1
+        self.outcomes[record.outcome] += 1
+        if record.reason:
+            self.reasons[f"{record.outcome}: {record.reason}"] += 1
+        if record.outcome in {"met", "late"}:
+            self.response.add(record.response_ns)
+            self.execution.add(record.executed_ns)
+        self.reported_late += record.reported_late
+        self.absent.update(record.absent)
+
+    def miss(self, record: MissRecord) -> None:
+        for interval in record.intervals:
+            self.causes[interval.kind, interval.by] += interval.end_ns - interval.start_ns
+
+    def measured(self, host_ns: int) -> None:
+        """Note what a job took here; the first one is warm-up and kept apart."""
+        if self.first_ns is None:
+            self.first_ns = host_ns
+        else:
+            self.host_execution.add(host_ns)
+
+    def jobs(self) -> dict[str, int]:
+        """Return the count of each outcome; what is released and has none is open."""
+        counts: dict[str, int] = {"released": self.released}
+        counts.update((outcome, self.outcomes[outcome]) for outcome in OUTCOMES)
+        counts["open"] = self.released - sum(self.outcomes.values())
+        return counts
+
+    def summary(self) -> dict[str, object]:
+        return {
+            "jobs": self.jobs(),
+            "reasons": dict(sorted(self.reasons.items())),
+            "response_ns": self.response.summary(),
+            "execution_ns": self.execution.summary(),
+            "host_execution_ns": self.host_execution.summary(),
+            "warmup": {"warm_ns": self.warm_ns, "first_job_ns": self.first_ns},
+            "reported_late": self.reported_late,
+            "overruns": self.overruns,
+            "window_violations": self.violations,
+            "absent_inputs": dict(sorted(self.absent.items())),
+            "late_because": [
+                {"kind": kind, "by": by, "ns": total_ns}
+                for (kind, by), total_ns in sorted(
+                    self.causes.items(), key=lambda item: (-item[1], item[0])
+                )
+            ],
+        }
+
+
+class ChainFigures:
+    """One chain: how its promises went."""
+
+    def __init__(self) -> None:
+        self.reaction = Distribution()
+        self.age = Distribution()
+        self.path = Distribution()
+        self.broken: Counter[str] = Counter()
+
+    def output(self, record: ChainRecord) -> None:
+        for figure, value in (
+            (self.reaction, record.reaction_ns),
+            (self.age, record.age_ns),
+            (self.path, record.path_ns),
+        ):
+            if value is not None:
+                figure.add(value)
+
+    def summary(self) -> dict[str, object]:
+        return {
+            "reaction_ns": self.reaction.summary(),
+            "age_ns": self.age.summary(),
+            "path_ns": self.path.summary(),
+            "broken": sum(self.broken.values()),
+            "broken_promises": dict(sorted(self.broken.items())),
+        }
+
+
+class RunFigures:
+    """All figures of one run."""
+
+    def __init__(self, spec: PipelineSpec) -> None:
+        self.stages = {stage.name: StageFigures() for stage in spec.stages}
+        self.chains = {chain.name: ChainFigures() for chain in spec.chains}
+        self.misses: list[MissRecord] = []
+        self.miss_count = 0
+        self.modes: list[ModeRecord] = []
+        self.faults: Counter[str] = Counter()
+        self.resources: list[ResourceRecord] = []
+        self.incomplete_sets: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self._stage_of = {name: name for name in self.stages}
+        for stage in spec.stages:
+            copies = 0 if stage.redundancy is None else stage.redundancy.copies
+            self._stage_of.update({f"{stage.name}.{copy}": stage.name for copy in range(copies)})
+
+    def add(self, record: AnyRecord) -> None:  # noqa: C901, PLR0912 - one case a record
+        """Take in one record."""
+        match record:
+            case JobRecord():
+                self.stages[record.stage].job(record)
+            case MissRecord():
+                self._miss(record)
+            case ChainRecord():
+                self.chains[record.chain].output(record)
+            case ChainBroken():
+                self.chains[record.chain].broken[record.promise] += 1
+            case OverrunRecord():
+                self.stage_of(record.task).overruns += 1
+            case WindowRecord():
+                self.stage_of(record.task).violations += 1
+            case FaultRecord():
+                self.faults[f"{record.task}: {record.fault}"] += 1
+            case SyncRecord():
+                self.incomplete_sets[record.stage] += 1
+            case ResourceRecord():
+                self.resources.append(record)
+            case VoteRecord():
+                self.verdicts[record.verdict] += 1
+            case ModeRecord():
+                self.modes.append(record)
+
+    def stage_of(self, task: str) -> StageFigures:
+        """Return the figures of the stage that a task belongs to."""
+        return self.stages[self._stage_of[task]]
+
+    def jobs(self) -> dict[str, int]:
+        """Return the outcomes over all stages; they sum to `released`."""
+        total: Counter[str] = Counter()
+        for stage in self.stages.values():
+            total.update(stage.jobs())
+        return {name: total[name] for name in ("released", *OUTCOMES, "open")}
+
+    @property
+    def broken_promises(self) -> int:
+        """How many deadlines, (m,k) windows and chain limits were not kept."""
+        chains = sum(sum(chain.broken.values()) for chain in self.chains.values())
+        windows = sum(stage.violations for stage in self.stages.values())
+        jobs = self.jobs()
+        return jobs["released"] - jobs["met"] - jobs["open"] + chains + windows
+
+    def summary(self) -> dict[str, object]:
+        """Return the run object's part that records decide."""
+        return {
+            "jobs": self.jobs(),
+            "misses": self.miss_count,
+            "stages": {name: stage.summary() for name, stage in self.stages.items()},
+            "chains": {name: chain.summary() for name, chain in self.chains.items()},
+            "modes": [
+                {"mode": m.mode, "at_ns": m.at_ns, "cause": m.cause, "entered": m.entered}
+                for m in self.modes
+            ],
+            "faults": dict(sorted(self.faults.items())),
+            "resources": [
+                {"name": r.name, "at_ns": r.at_ns, "state": r.state} for r in self.resources
+            ],
+            "incomplete_sets": dict(sorted(self.incomplete_sets.items())),
+        }
+
+    def _miss(self, record: MissRecord) -> None:
+        self.miss_count += 1
+        self.stage_of(record.task).miss(record)
+        if len(self.misses) < MISSES_KEPT:
+            self.misses.append(record)

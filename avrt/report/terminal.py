@@ -1,0 +1,208 @@
+"""A run as a table for a terminal: outcomes, responses against deadlines, chains, why late.
+
+Every time says where it comes from: modelled, recorded or measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from avrt.units import NS_PER_MS, format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from avrt.metrics.distribution import Distribution
+    from avrt.model.records import MissRecord
+    from avrt.report.summary import RunSummary
+
+CAUSES_SHOWN = 4
+MISSES_SHOWN = 5
+OUTCOME_STYLES = {
+    "met": "green",
+    "late": "red",
+    "aborted": "red",
+    "skipped": "yellow",
+    "shed": "yellow",
+    "open": "magenta",
+}
+
+
+def render(summary: RunSummary) -> RenderableType:
+    """Return the whole report."""
+    parts: list[RenderableType] = [_headline(summary), _stages(summary)]
+    if summary.pipeline.chains:
+        parts.append(_chains(summary))
+    parts += list(_why_late(summary))
+    parts += list(_notes(summary))
+    parts.append(_footer(summary))
+    return Group(*parts)
+
+
+def _headline(summary: RunSummary) -> Text:
+    jobs = summary.figures.jobs()
+    text = Text(f"{summary.pipeline.name}", style="bold")
+    text.append(f"  {summary.end_ns / 1e9:.2f} s of pipeline time, policy ", style="default")
+    text.append(f"{summary.pipeline.policy}, {summary.timing} execution times\n", style="default")
+    text.append(f"{jobs['released']} jobs: ", style="default")
+    for outcome, style in OUTCOME_STYLES.items():
+        if jobs[outcome] or outcome == "met":
+            text.append(f"{jobs[outcome]} {outcome}  ", style=style)
+    return text
+
+
+def _stages(summary: RunSummary) -> Table:
+    table = Table(title="Stages (ms)", title_justify="left", header_style="bold")
+    table.add_column("stage")
+    for name in ("jobs", "met", "late", "abort", "skip", "shed"):
+        table.add_column(name, justify="right")
+    table.add_column(f"response p50/p95/p99/max\n{summary.timing}", justify="right")
+    table.add_column("deadline", justify="right")
+    table.add_column("execution p50/p95/p99/max\nmeasured here", justify="right")
+    table.add_column("wcet", justify="right")
+    table.add_column("warm-up", justify="right")
+    for spec in summary.pipeline.stages:
+        stage = summary.figures.stages[spec.name]
+        jobs = stage.jobs()
+        late_style = "red" if jobs["late"] or jobs["aborted"] else ""
+        measured = stage.host_execution.summary()["p99"]
+        over = measured is not None and measured > spec.wcet_ns
+        warm_ns = (stage.warm_ns or 0) + (stage.first_ns or 0)
+        table.add_row(
+            spec.name,
+            str(jobs["released"]),
+            str(jobs["met"]),
+            Text(str(jobs["late"]), style=late_style),
+            Text(str(jobs["aborted"]), style=late_style),
+            str(jobs["skipped"]),
+            str(jobs["shed"]),
+            _four(stage.response),
+            _ms(spec.deadline_ns),
+            Text(_four(stage.host_execution), style="red" if over else ""),
+            _ms(spec.wcet_ns),
+            _ms(warm_ns) if warm_ns else "-",
+        )
+    return table
+
+
+def _chains(summary: RunSummary) -> Table:
+    table = Table(title="Chains (ms)", title_justify="left", header_style="bold")
+    table.add_column("chain")
+    for name in ("reaction p50/p95/p99/max", "limit", "age p50/p95/p99/max", "limit", "broken"):
+        table.add_column(name, justify="right")
+    for spec in summary.pipeline.chains:
+        chain = summary.figures.chains[spec.name]
+        broken = sum(chain.broken.values())
+        table.add_row(
+            spec.name,
+            _four(chain.reaction),
+            _ms(spec.reaction_ns),
+            _four(chain.age),
+            _ms(spec.age_ns),
+            Text(str(broken), style="red" if broken else "green"),
+        )
+    return table
+
+
+def _why_late(summary: RunSummary) -> Iterator[Text]:
+    figures = summary.figures
+    for name, stage in figures.stages.items():
+        if not stage.causes:
+            continue
+        total_ns = sum(stage.causes.values())
+        ranked = sorted(stage.causes.items(), key=lambda item: (-item[1], item[0]))
+        parts = [
+            f"{share_ns / total_ns:.0%} {_cause(name, kind, by)}"
+            for (kind, by), share_ns in ranked[:CAUSES_SHOWN]
+        ]
+        yield Text(f"why {name} was late: " + ", ".join(parts), style="red")
+    for miss in figures.misses[:MISSES_SHOWN]:
+        yield Text("  " + describe_miss(miss))
+    if figures.miss_count > MISSES_SHOWN:
+        yield Text(f"  ... {figures.miss_count - MISSES_SHOWN} more misses in the record")
+
+
+def describe_miss(miss: MissRecord) -> str:
+    """Return one miss as a line: when, and where the time since its release went."""
+    parts = [
+        f"{format_ns(i.end_ns - i.start_ns)} {_cause(miss.task, i.kind, i.by)}"
+        for i in miss.intervals
+    ]
+    return (
+        f"{miss.task} job {miss.job} missed its due time {miss.due_ns / 1e9:.6f} s: "
+        + " + ".join(parts)
+    )
+
+
+def _cause(task: str, kind: str, by: str) -> str:
+    if kind == "running":
+        return "running"
+    if kind == "blocking":
+        return f"blocked by {by}"
+    if by == task:
+        return "waiting for its own predecessor"
+    return f"waiting for {by}" if by else "not yet reported"
+
+
+def _notes(summary: RunSummary) -> Iterator[Text]:
+    """Yield what must not be overlooked: lost input, anomalies, faults, damage."""
+    for name, topic in summary.topics.items():
+        style = "red" if topic.lost else ""
+        counts = f"{topic.delivered} of {topic.messages} delivered, {topic.lost} lost"
+        yield Text(f"input {name}: {counts}", style=style)
+    for anomaly in summary.anomalies:
+        where = anomaly.topic or "file"
+        yield Text(f"anomaly {anomaly.kind} in {where}: {anomaly.detail} ({anomaly.count}x)")
+    for fault, count in summary.figures.faults.items():
+        yield Text(f"fault {fault} ({count}x)", style="red")
+    for name, stage in summary.figures.stages.items():
+        for reason, count in sorted(stage.reasons.items()):
+            yield Text(f"{name}: {count} {reason}")
+        for absent, count in sorted(stage.absent.items()):
+            yield Text(f"{name}: {count} jobs ran without {absent}")
+        if stage.overruns:
+            yield Text(f"{name}: {stage.overruns} jobs overran their budget", style="yellow")
+        if stage.violations:
+            yield Text(f"{name}: {stage.violations} (m,k) violations", style="red")
+        p99 = stage.host_execution.summary()["p99"]
+        wcet_ns = summary.pipeline.stage(name).wcet_ns
+        if p99 is not None and p99 > wcet_ns:
+            yield Text(
+                f"{name}: measured p99 {format_ns(p99)} is above its wcet {format_ns(wcet_ns)}",
+                style="red",
+            )
+    for problem in summary.damage:
+        yield Text(f"damaged: {problem}", style="red")
+    if summary.interrupted:
+        yield Text("interrupted before the end of the log", style="yellow")
+    elif not summary.complete:
+        yield Text("the record was cut short: figures go as far as it does", style="yellow")
+    if summary.hangs:
+        yield Text(f"{summary.hangs} jobs hung: this run is not reproducible", style="red")
+
+
+def _footer(summary: RunSummary) -> Text:
+    conditions = summary.conditions
+    shown = [conditions[k] for k in ("processor", "cores", "python", "date") if k in conditions]
+    text = f"decisions {summary.decisions[:16]}  payloads {summary.payloads[:16]}\n"
+    if summary.record is not None:
+        text += f"record {summary.record}\n"
+    if len(shown) == 4:
+        text += f"measured on {shown[0]}, {shown[1]} cores, Python {shown[2]}, {shown[3]}"
+    return Text(text, style="dim")
+
+
+def _four(figure: Distribution) -> str:
+    summary = figure.summary()
+    values = [summary[name] for name in ("p50", "p95", "p99", "max")]
+    return "/".join(_ms(value) for value in values) if len(figure) else "-"
+
+
+def _ms(ns: int | None) -> str:
+    return "-" if ns is None else f"{ns / NS_PER_MS:.1f}"

@@ -1,0 +1,326 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+from rosbags.highlevel import AnyReader
+
+from avrt.errors import InputError, SpecError
+from avrt.logs import Channel, RawMessage, open_log
+from avrt.logs.foxglove import make_typestore
+from avrt.logs.record import BULK_BYTES, ENTRIES_MAX, RunRecord
+from avrt.logs.run_file import RunFile, read_outputs
+from avrt.model.message import Message, Origin, Stamp
+from avrt.payload import (
+    Box,
+    Detection,
+    Detections,
+    Image,
+    ImageBoxes,
+    Plan,
+    PlanCause,
+    PointCloud,
+    Track,
+    Tracks,
+)
+
+ZERO_NS = 1_700_000_000_000_000_000
+POINTS = np.arange(6, dtype=np.float32).reshape(2, 3)
+BOX = Box(10.1, -2.0, 0.3, 4.0, 1.8, 1.5, 0.5)
+TRACK = Track(
+    id=7,
+    label="car",
+    box=BOX,
+    vx=0.3,
+    vy=0.4,
+    closing_speed=-0.1,
+    covariance=np.diag([0.1, 0.2, 0.3, 0.4, 1 / 3]),
+    existence=0.98,
+    hits=3,
+    misses=0,
+    confirmed=True,
+    sensors=("lidar", "camera"),
+    nearest_x=8.1,
+    points=POINTS,
+)
+CAUSE = PlanCause(7, ("lidar",), POINTS, 8.1, float("inf"))
+PLAN = Plan(
+    t=np.array([0.0, 0.1]),
+    xy=np.array([[0.0, 0.0], [1.0, 0.1]]),
+    yaw=np.array([0.0, 0.1]),
+    speed=np.array([10.0, 9.5]),
+    acceleration=np.array([-5.0, np.nan]),
+    curvature=np.zeros(2),
+    kind="brake",
+    time_gap=None,
+    cause=CAUSE,
+)
+PAYLOADS = {
+    "tracks": Tracks((TRACK,), 5.0),
+    "detections": Detections((Detection(BOX, "car", None, POINTS, 2, 8.1),)),
+    "plan": PLAN,
+    "boxes": ImageBoxes(np.full((2, 12, 2, 2), 3.5, np.float32), ("a", "b")),
+    "cloud": PointCloud(POINTS, np.array([1, 2], np.float32)),
+    "bare_cloud": PointCloud(POINTS),
+    "jpeg": Image("jpeg", np.arange(5, dtype=np.uint8)),
+    "rgb": Image("rgb8", np.arange(12, dtype=np.uint8), 2, 2),
+}
+
+
+def message(payload, publish_ns=70):
+    stamp = Stamp("stage", 3, 50, 55, publish_ns, "lidar_roof")
+    return Message(stamp, payload, {"roof": Origin(40, 50)}, degraded=True)
+
+
+def open_record(path, **options):
+    options = {"conditions": {"host": "test"}, "pipeline_json": '{"name":"p"}', **options}
+    return RunRecord(path, zero_ns=ZERO_NS, **options)
+
+
+@pytest.fixture(scope="module")
+def record_path(tmp_path_factory):
+    """Return a record with one output of every payload."""
+    path = tmp_path_factory.mktemp("record") / "run.mcap"
+    with open_record(path, pipeline_yaml="pipeline: p\n") as record:
+        for name, payload in PAYLOADS.items():
+            record.output(name, message(payload))
+        record.close({"met": "8"})
+    return path
+
+
+def equal(a, b):
+    """Whether two payloads hold the same values; points and pixels by shape only."""
+    if isinstance(a, np.ndarray):
+        same = a.shape == b.shape and a.dtype == b.dtype
+        return same and (np.array_equal(a, b, equal_nan=True) or not np.any(np.nan_to_num(b)))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if hasattr(a, "__dataclass_fields__"):
+        return type(a) is type(b) and all(
+            equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+        )
+    return a == b
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_every_output_reads_back_with_its_numbers(record_path, name):
+    (read,) = read_outputs(record_path, name)
+    assert read.stamp == message(None).stamp
+    assert read.origins == {"roof": Origin(40, 50)}
+    assert read.degraded
+    assert not read.speculative
+    assert equal(PAYLOADS[name], read.payload)
+
+
+def test_bulk_arrays_keep_their_shape_and_the_cause_of_a_plan_its_points(record_path):
+    (tracks,) = read_outputs(record_path, "tracks")
+    assert tracks.payload.objects[0].points.shape == (2, 3)
+    assert np.isnan(tracks.payload.objects[0].points).all()
+    (plan,) = read_outputs(record_path, "plan")
+    assert plan.payload.cause.points.tolist() == POINTS.tolist()
+
+
+def views(path):
+    """Return {stage: decoded view} as a ROS tool reads them, with the record's own definitions."""
+    found = {}
+    with AnyReader([path]) as reader:
+        connections = [c for c in reader.connections if c.topic.startswith("/avrt/view/")]
+        for connection, log_ns, data in reader.messages(connections):
+            assert log_ns == ZERO_NS + 70
+            stage = connection.topic.removeprefix("/avrt/view/")
+            found[stage] = (connection.msgtype, reader.deserialize(data, connection.msgtype))
+    return found
+
+
+def test_every_view_opens_in_ros_tools(record_path):
+    found = views(record_path)
+    assert {stage: kind for stage, (kind, _) in found.items()} == {
+        "tracks": "foxglove_msgs/msg/SceneUpdate",
+        "detections": "foxglove_msgs/msg/SceneUpdate",
+        "plan": "nav_msgs/msg/Path",
+        "boxes": "foxglove_msgs/msg/ImageAnnotations",
+        "cloud": "sensor_msgs/msg/PointCloud2",
+        "bare_cloud": "sensor_msgs/msg/PointCloud2",
+        "jpeg": "sensor_msgs/msg/CompressedImage",
+        "rgb": "sensor_msgs/msg/Image",
+    }
+    entity = found["tracks"][1].entities[0]
+    assert entity.id == "track 7"
+    assert entity.frame_id == "lidar_roof"
+    assert entity.timestamp.sec * 10**9 + entity.timestamp.nanosec == ZERO_NS + 50
+    assert entity.texts[0].text == "id 7 car 0.5 m/s p=0.98"
+    assert entity.cubes[0].size.x == 4.0
+    assert entity.arrows[0].shaft_length == pytest.approx(0.5)
+    assert found["detections"][1].entities[0].texts[0].text == "car ?, 2 points"
+    path = found["plan"][1]
+    assert [(p.pose.position.x, p.pose.position.y) for p in path.poses] == [(0, 0), (1, 0.1)]
+    assert path.poses[1].header.stamp.nanosec == 100_000_050
+    assert len(found["boxes"][1].points[0].points) == 24
+    assert found["cloud"][1].data.view(np.float32).reshape(2, 4)[:, :3].tolist() == POINTS.tolist()
+    assert found["bare_cloud"][1].point_step == 12
+    assert found["jpeg"][1].data.tolist() == [0, 1, 2, 3, 4]
+    assert found["rgb"][1].step == 6
+
+
+def test_an_object_that_is_gone_is_taken_out_of_the_scene(tmp_path):
+    path = tmp_path / "run.mcap"
+    store = make_typestore()
+    with open_record(path) as record:
+        record.output("a", message(Tracks((TRACK,), 0.0)))
+        record.output("b", message(Tracks((), 0.0)))
+        record.output("a", message(Tracks((), 0.0)))
+    with open_log(path) as log:
+        scenes = [store.deserialize_cdr(m.data, m.type) for m in log.messages(["/avrt/view/a"])]
+        (other,) = [store.deserialize_cdr(m.data, m.type) for m in log.messages(["/avrt/view/b"])]
+    assert [[d.id for d in s.deletions] for s in scenes] == [[], ["track 7"]]
+    assert scenes[0].entities[0].lifetime.sec == 1
+    assert not other.deletions
+
+
+def test_edges_behind_the_camera_are_not_drawn(tmp_path):
+    edges = np.full((2, 12, 2, 2), np.nan, np.float32)
+    edges[1, 3] = [[1, 2], [3, 4]]
+    with open_record(tmp_path / "run.mcap") as record:
+        record.output("boxes", message(ImageBoxes(edges, ("behind", "car"))))
+    view = views(tmp_path / "run.mcap")["boxes"][1]
+    assert [(p.x, p.y) for p in view.points[0].points] == [(1, 2), (3, 4)]
+    assert [t.text for t in view.texts] == ["car"]
+
+
+def test_conditions_pipeline_result_and_notes_read_back(record_path, tmp_path):
+    with RunFile(record_path) as run:
+        assert run.complete
+        assert run.conditions == {"host": "test"}
+        assert run.result == {"met": "8"}
+        assert run.pipeline_json == '{"name":"p"}'
+        assert run.pipeline_yaml == "pipeline: p\n"
+        assert run.zero_ns == ZERO_NS
+        assert run.stages() == list(PAYLOADS)
+        assert not run.damage
+    with open_record(tmp_path / "run.mcap") as record:
+        record.note("/avrt/execution", {"stage": "a", "execution_ns": 5}, 12)
+    with RunFile(tmp_path / "run.mcap") as run:
+        assert run.result is None
+        assert run.pipeline_yaml is None
+        (line,) = run.lines("/avrt/execution")
+        assert (line.index, line.at_ns, line.damaged) == (0, 12, False)
+        assert json.loads(line.text) == {"stage": "a", "execution_ns": 5}
+        assert list(run.journal()) == []
+
+
+def test_sensor_messages_pass_through_with_bytes_and_schema(tmp_path, log_path):
+    with open_log(log_path) as log, open_record(tmp_path / "run.mcap") as record:
+        original = list(log.messages())
+        for raw in original:
+            record.input(raw.topic, raw)
+        topics = log.topics()
+    with open_log(tmp_path / "run.mcap") as log:
+        copied = list(log.messages())
+        assert log.topics() == topics
+    assert [(m.topic, m.log_ns, m.sequence, bytes(m.data)) for m in copied] == [
+        (m.topic, m.log_ns, m.sequence, bytes(m.data)) for m in original
+    ]
+
+
+@dataclass
+class Mine:
+    gain: float
+    table: dict
+
+
+def test_any_plain_payload_is_recorded_and_what_cannot_be_is_counted(tmp_path):
+    path = tmp_path / "run.mcap"
+    with open_record(path) as record:
+        record.output("mine", message(Mine(float("-inf"), {"a": np.eye(2), "b": [None, True]})))
+        record.output("other", message(object()))
+        record.output("other", message({"a": {1, 2}}))
+        assert record.not_recorded == {"other": 2}
+        with pytest.raises(TypeError, match="found object"):
+            record.note("/t", object(), 0)
+    (read,) = read_outputs(path, "mine")
+    assert read.payload["$type"] == "Mine"
+    assert read.payload["gain"] == float("-inf")
+    assert read.payload["table"]["a"].tolist() == [[1, 0], [0, 1]]
+    assert read.payload["table"]["b"] == (None, True)
+    assert read_outputs(path, "other") == []
+
+
+def test_closing_twice_is_harmless_and_an_interrupt_closes(tmp_path):
+    path = tmp_path / "run.mcap"
+    record = open_record(path)
+
+    def interrupted():
+        with record:
+            record.journal("{}", 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    record.close({"late": "0"})
+    with RunFile(path) as run:
+        assert run.complete
+        assert run.result is None
+        assert len(list(run.journal())) == 1
+
+
+def test_a_record_that_cannot_be_created_is_the_users_fault(tmp_path):
+    with pytest.raises(SpecError, match="cannot create the run record"):
+        open_record(tmp_path / "none" / "run.mcap")
+
+
+def test_conditions_and_full_chunks_are_on_disk_before_the_end(tmp_path):
+    path = tmp_path / "run.mcap"
+    record = open_record(path)
+    with RunFile(path) as run:
+        assert not run.complete
+        assert run.conditions == {"host": "test"}
+        assert run.pipeline_json == '{"name":"p"}'
+    for k in range(2 * ENTRIES_MAX + 5):
+        record.journal(f'{{"index":{k}}}', k)
+    with RunFile(path) as run:
+        lines = list(run.journal())
+        assert [line.index for line in lines] == list(range(2 * ENTRIES_MAX))
+        assert not any(line.damaged for line in lines)
+    record.input("/raw", RawMessage(Channel(1, "/raw", "", "cdr"), 1, 1, 0, bytes(BULK_BYTES)))
+    with RunFile(path) as run:
+        assert len(list(run.journal())) == 2 * ENTRIES_MAX + 5
+    record.close()
+
+
+KILLED = textwrap.dedent("""
+    import os, sys
+    sys.path.insert(0, {here!r})
+    from avrt.logs.record import RunRecord
+    record = RunRecord({path!r}, zero_ns=5, conditions={{"a": "b"}}, pipeline_json="{{}}")
+    for k in range(1000):
+        record.journal('{{"index":%d}}' % k, k)
+    os.kill(os.getpid(), {signal})
+""")
+
+
+@pytest.mark.slow
+def test_the_record_of_a_killed_process_is_readable(tmp_path):
+    path = tmp_path / "run.mcap"
+    code = KILLED.format(here=str(tmp_path), path=str(path), signal=int(signal.SIGKILL))
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ))  # noqa: S603 - our own code
+    assert done.returncode == -signal.SIGKILL
+    with RunFile(path) as run:
+        assert not run.complete
+        assert run.conditions == {"a": "b"}
+        assert run.result is None
+        lines = list(run.journal())
+        assert any("footer" in str(error) for error in run.damage)
+    assert [line.at_ns for line in lines] == list(range(1000 // ENTRIES_MAX * ENTRIES_MAX))
+
+
+def test_a_log_that_is_no_run_record_is_told(log_path, tmp_path):
+    with pytest.raises(InputError, match="expected a run record of avrt"):
+        RunFile(log_path)
+    (tmp_path / "x").write_bytes(b"text")
+    with pytest.raises(InputError, match="expected a run record"):
+        RunFile(tmp_path / "x")
