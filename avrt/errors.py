@@ -2,7 +2,8 @@
 
 * AvrtError
   x SpecError        the user's file or call is wrong; the user can mend it
-  x InputError       a log or a message is damaged; the good part was or can be delivered
+  x InputError       a log or a message is damaged or unusable
+    - DamagedInputError  a log is damaged, and its good part was delivered
   x FaultError       the world failed while running; the kernel decides what follows
     - HardwareFault  a device, its memory or a link
     - SoftwareFault  a stage raised, hung or returned something that is no payload
@@ -75,6 +76,15 @@ class InputError(AvrtError):
     def __str__(self) -> str:
         good = f" ({self.good_messages} messages before it are good)" if self.good_messages else ""
         return f"{self.place}: {self.what}{good}"
+
+
+class DamagedInputError(InputError):
+    """A log is damaged; everything in it that is good was delivered before this was raised."""
+
+    exit_code = 3
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what} ({self.good_messages} good messages were delivered)"
 
 
 class FaultError(AvrtError):

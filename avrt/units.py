@@ -13,7 +13,11 @@ NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 NS_PER_S = NS_PER_UNIT["s"]
 NS_PER_MS = NS_PER_UNIT["ms"]
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*([A-Za-z/]+)")
+NS_MAX = 2**63 - 1
+
+_QUANTITY = re.compile(
+    r"([+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18}))[ \t]*([A-Za-z]{1,8})"
+)
 
 
 def duration_ns(text: str) -> int:
@@ -21,7 +25,7 @@ def duration_ns(text: str) -> int:
     number, unit = _split(text, 'a duration with its unit, such as "25 ms"')
     if unit not in NS_PER_UNIT:
         raise ValueError(_expected('a duration in s, ms, us or ns, such as "25 ms"', text))
-    return _whole(number * NS_PER_UNIT[unit])
+    return _whole(number * NS_PER_UNIT[unit], text)
 
 
 def period_ns(text: str) -> int:
@@ -31,7 +35,7 @@ def period_ns(text: str) -> int:
         return duration_ns(text)
     if number <= 0:
         raise ValueError(_expected("a rate above zero", text))
-    return _whole(NS_PER_S / number)
+    return _whole(NS_PER_S / number, text)
 
 
 def format_ns(ns: int) -> str:
@@ -50,8 +54,11 @@ def _split(text: str, expected: str) -> tuple[Decimal, str]:
     return Decimal(match[1]), match[2]
 
 
-def _whole(value: Decimal) -> int:
-    return int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+def _whole(value: Decimal, text: str) -> int:
+    ns = int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+    if abs(ns) > NS_MAX:
+        raise ValueError(_expected("at most 292 years, which 64 bits of ns hold", text))
+    return ns
 
 
 def _expected(what: str, found: str) -> str:
