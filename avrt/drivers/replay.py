@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import InputError, SpecError
+from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import Result, Stream, wait, warm
-from avrt.exec.threads import set_threads
 from avrt.kernel import Kernel
 from avrt.logs.journal import Journal
 from avrt.logs.record import EXECUTION
@@ -118,7 +118,8 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     worker = ReplayWorker(spec, stages, timing, result, record, hang_timeout_ns)
     feed = worker.feed(log, progress)
     try:
-        VirtualLoop(spec, Kernel(spec), feed, worker, journal).run()
+        with frozen_garbage():
+            VirtualLoop(spec, Kernel(spec), feed, worker, journal).run()
     except KeyboardInterrupt:
         result.interrupted = True
     finally:

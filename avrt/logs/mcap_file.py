@@ -37,10 +37,14 @@ CHUNK_BYTES_MAX = 1 << 32
 
 
 class File:
-    """A file read by position; a short read means that it ends there."""
+    """A file read by position, and the decompressor for its chunks.
+
+    A short read means that the file ends there.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.zstd = zstandard.ZstdDecompressor()
         try:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
@@ -183,7 +187,7 @@ def read_extent(file: File, extent: Extent) -> Content:
         raise InputError(
             f"expected a chunk that fills its record, found {len(packed)} bytes", place
         )
-    data = _uncompress(name, packed, size_bytes, place)
+    data = _uncompress(file.zstd, name, packed, size_bytes, place)
     found = zlib.crc32(data) if crc else 0
     if found == crc:
         return Content(data, place, cut=False, fault=None)
@@ -191,7 +195,9 @@ def read_extent(file: File, extent: Extent) -> Content:
     return Content(data, place, cut=False, fault=InputError(what, place))
 
 
-def _uncompress(name: bytes, packed: memoryview, size_bytes: int, place: str) -> memoryview:
+def _uncompress(
+    zstd: zstandard.ZstdDecompressor, name: bytes, packed: memoryview, size_bytes: int, place: str
+) -> memoryview:
     if name not in {b"", b"zstd", b"lz4"}:
         raise InputError(f"expected compression zstd, lz4 or none, found {name!r}", place)
     data: bytes | memoryview = packed
@@ -201,7 +207,7 @@ def _uncompress(name: bytes, packed: memoryview, size_bytes: int, place: str) ->
             _check_size(
                 size_bytes if promised == zstandard.CONTENTSIZE_UNKNOWN else promised, size_bytes
             )
-            data = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size_bytes)
+            data = zstd.decompress(packed, max_output_size=size_bytes)
         elif name == b"lz4":
             _check_size(size_bytes, size_bytes)
             data = lz4.frame.decompress(packed)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from avrt.metrics.distribution import Distribution
+    from avrt.metrics.run import StageFigures
     from avrt.model.records import MissRecord
+    from avrt.model.spec import StageSpec
     from avrt.report.summary import RunSummary
 
 CAUSES_SHOWN = 4
@@ -152,31 +154,11 @@ def _cause(task: str, kind: str, by: str) -> str:
 
 def _notes(summary: RunSummary) -> Iterator[Text]:
     """Yield what must not be overlooked: lost input, anomalies, faults, damage."""
-    for name, topic in summary.topics.items():
-        style = "red" if topic.lost else ""
-        counts = f"{topic.delivered} of {topic.messages} delivered, {topic.lost} lost"
-        yield Text(f"input {name}: {counts}", style=style)
-    for anomaly in summary.anomalies:
-        where = anomaly.topic or "file"
-        yield Text(f"anomaly {anomaly.kind} in {where}: {anomaly.detail} ({anomaly.count}x)")
+    yield from _input_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
-    for name, stage in summary.figures.stages.items():
-        for reason, count in sorted(stage.reasons.items()):
-            yield Text(f"{name}: {count} {reason}")
-        for absent, count in sorted(stage.absent.items()):
-            yield Text(f"{name}: {count} jobs ran without {absent}")
-        if stage.overruns:
-            yield Text(f"{name}: {stage.overruns} jobs overran their budget", style="yellow")
-        if stage.violations:
-            yield Text(f"{name}: {stage.violations} (m,k) violations", style="red")
-        p99 = stage.host_execution.summary()["p99"]
-        wcet_ns = summary.pipeline.stage(name).wcet_ns
-        if p99 is not None and p99 > wcet_ns:
-            yield Text(
-                f"{name}: measured p99 {format_ns(p99)} is above its wcet {format_ns(wcet_ns)}",
-                style="red",
-            )
+    for spec in summary.pipeline.stages:
+        yield from _stage_notes(spec, summary.figures.stages[spec.name])
     for problem in summary.damage:
         yield Text(f"damaged: {problem}", style="red")
     if summary.interrupted:
@@ -185,6 +167,31 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
         yield Text("the record was cut short: figures go as far as it does", style="yellow")
     if summary.hangs:
         yield Text(f"{summary.hangs} jobs hung: this run is not reproducible", style="red")
+
+
+def _input_notes(summary: RunSummary) -> Iterator[Text]:
+    for name, topic in summary.topics.items():
+        style = "red" if topic.lost else ""
+        counts = f"{topic.delivered} of {topic.messages} delivered, {topic.lost} lost"
+        yield Text(f"input {name}: {counts}", style=style)
+    for anomaly in summary.anomalies:
+        where = anomaly.topic or "file"
+        yield Text(f"anomaly {anomaly.kind} in {where}: {anomaly.detail} ({anomaly.count}x)")
+
+
+def _stage_notes(spec: StageSpec, stage: StageFigures) -> Iterator[Text]:
+    for reason, count in sorted(stage.reasons.items()):
+        yield Text(f"{spec.name}: {count} {reason}")
+    for absent, count in sorted(stage.absent.items()):
+        yield Text(f"{spec.name}: {count} jobs ran without {absent}")
+    if stage.overruns:
+        yield Text(f"{spec.name}: {stage.overruns} jobs overran their budget", style="yellow")
+    if stage.violations:
+        yield Text(f"{spec.name}: {stage.violations} (m,k) violations", style="red")
+    p99 = stage.host_execution.summary()["p99"]
+    if p99 is not None and p99 > spec.wcet_ns:
+        what = f"measured p99 {format_ns(p99)} is above its wcet {format_ns(spec.wcet_ns)}"
+        yield Text(f"{spec.name}: {what}", style="red")
 
 
 def _footer(summary: RunSummary) -> Text:

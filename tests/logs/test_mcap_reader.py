@@ -1,5 +1,6 @@
 import shutil
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -195,6 +196,20 @@ def test_a_missing_file_and_a_directory_are_unusable(tmp_path):
         open_log(tmp_path / "none.mcap")
     with pytest.raises(InputError, match="directory"):
         open_log(tmp_path)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_log(tmp_path, write_log):
+    peaks = []
+    for frames in (20, 400):
+        path = write_log(tmp_path / "log.mcap", frames=frames, chunk_bytes=20_000)
+        with open_log(path) as log:
+            tracemalloc.start()
+            count = sum(1 for _ in log.messages())
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert count == 3 * frames
+    assert peaks[1] < 2 * peaks[0]
 
 
 def test_the_span_is_that_of_the_messages(log_path):

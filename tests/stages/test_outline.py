@@ -30,7 +30,7 @@ def corner(yaw, x=12.0, y=9.0, length=4.0, width=1.8):
 
 
 @given(yaw=st.floats(0.0, 0.6))
-@CHECKED
+@settings(CHECKED, max_examples=15)
 def test_direction_and_size_are_recovered(yaw):
     points = corner(yaw)
     found = fit(points, np.array([0, len(points)]))
