@@ -1,39 +1,41 @@
-"""Draw what the reference stages see: the camera image above the scene from the bird's eye.
+"""Draw what a run saw: the camera image above the scene from the bird's eye.
 
-    python tools/picture.py LOG OUT_FOLDER [--frames 0 8 17] [--calibration CALIB.txt]
+    python tools/picture.py RUN OUT_FOLDER [--every 8]
 
-`draw` is pure: arrays and payloads in, a picture out. Reading the log and running the stages is
-`scenes`, so the same picture can be made from a run record. Colours: cars cyan, trucks orange,
-people green, unknown grey; thin boxes are tentative; the arrow is the velocity over ground for one
+Colours: cars cyan, trucks orange, people
+green, unknown grey; thin boxes are tentative; the arrow is the velocity over ground for one
 second; the plan is white (its length is five seconds of driving), red where it brakes hard.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import time
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-from mcap.reader import make_reader
 from PIL import Image as PillowImage
 from PIL import ImageDraw
-from rosbags.typesys import Stores, get_typestore
 
-from avrt.model.message import Message, Stamp
-from avrt.payload import CameraInfo, Image, Plan, PointCloud, Tracks
-from avrt.stages.camera import Overlay, box_corners, projected_edges
-from avrt.stages.fusion import Tracker
-from avrt.stages.lidar import Detector
-from avrt.stages.planning import Planner
+from avrt.logs import open_log
+from avrt.logs.merge import MergedLog
+from avrt.logs.recorded import read_pipeline
+from avrt.logs.run_file import RunFile
+from avrt.model.message import Message
+from avrt.payload import Image, Plan, PointCloud, Tracks
+from avrt.stages.camera import Overlay, box_corners, moved_box, projected_edges
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from avrt.model.spec import PipelineSpec
+
+T = TypeVar("T")
 
 COLOURS = {
     "car": (0, 220, 255),
@@ -46,46 +48,31 @@ SCALE = 20.0  # pixels a metre in the bird's-eye view
 FLOOR_SIZE = (1242, 760)  # pixels
 ORIGIN = (20.0, 380.0)  # pixels: where the sensor is
 ROAD = -1.73  # metres: z of the road under the sensor
-CALIBRATION = Path("../shared/data/kitti_object_labelled/training/calib/000002.txt")
 
 
-def draw(
-    cloud_xyz: NDArray[np.float32],
-    image_rgb: NDArray[np.uint8],
-    tracks: Tracks,
-    plan: Plan,
-    projection: NDArray[np.float64],
-) -> PillowImage.Image:
-    """Return the picture.
-
-    Args:
-        cloud_xyz: (N, 3) float32, metres, LiDAR frame.
-        image_rgb: (height, width, 3) uint8.
-        tracks: in the LiDAR frame.
-        plan: likewise.
-        projection: (3, 4) float64, pixels, from the LiDAR frame to the image.
-    """
-    camera = _with_boxes(PillowImage.fromarray(image_rgb), tracks, plan, projection)
-    floor = _floor(cloud_xyz, tracks, plan)
+def draw(scene: Scene, image_rgb: NDArray[np.uint8]) -> PillowImage.Image:
+    """Return the picture; `image_rgb` is (height, width, 3) uint8."""
+    camera = _with_boxes(PillowImage.fromarray(image_rgb), scene)
+    floor = _floor(scene.cloud.xyz, scene.tracks, scene.plan)
     whole = PillowImage.new("RGB", (FLOOR_SIZE[0], camera.height + FLOOR_SIZE[1]))
     whole.paste(camera, (0, 0))
     whole.paste(floor, (0, camera.height))
     return whole
 
 
-def _with_boxes(
-    camera: PillowImage.Image, tracks: Tracks, plan: Plan, projection: NDArray[np.float64]
-) -> PillowImage.Image:
+def _with_boxes(camera: PillowImage.Image, scene: Scene) -> PillowImage.Image:
     pen = ImageDraw.Draw(camera)
+    projection, plan = scene.projection, scene.plan
     lane = np.concatenate([plan.xy, np.full((len(plan.xy), 1), ROAD)], axis=1)
     seen = lane @ projection[:, :3].T + projection[:, 3]
     seen = seen[seen[:, 2] > 1]
     pen.line([(float(u / w), float(v / w)) for u, v, w in seen], fill=(255, 255, 255), width=3)
-    for one in tracks.objects:
+    for one in scene.tracks.objects:
         if not one.confirmed:
             continue
         colour = COLOURS[one.label]
-        edges = projected_edges(box_corners(one.box)[None], projection)[0]
+        box = moved_box(one, scene.tracks.ego_speed, scene.seconds_after)
+        edges = projected_edges(box_corners(box)[None], projection)[0]
         for (u0, v0), (u1, v1) in edges[np.isfinite(edges).all(axis=(1, 2))].tolist():
             pen.line([(u0, v0), (u1, v1)], fill=colour, width=2)
         if np.isfinite(edges).any():
@@ -128,94 +115,76 @@ def _pixel(x: float, y: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Scene:
-    """One sweep, the image after it and what the stages made of them; times in ms."""
+    """One image of a run with the newest sweep, tracks and plan published before it.
+
+    `seconds_after` is how long after the tracks' sweep the image was taken.
+    """
 
     cloud: PointCloud
     image: Image
     tracks: Tracks
     plan: Plan
     projection: NDArray[np.float64]
-    milliseconds: tuple[float, float, float, float]
+    seconds_after: float
 
 
-def scenes(log: Path, calibration: Path) -> Iterator[Scene]:
-    """Run detector, tracker, planner and overlay over a log, one core, one after the other."""
-    lidar_to_camera = camera_two(calibration)
-    whole = np.vstack([lidar_to_camera, [0, 0, 0, 1]])
-    detector, tracker, planner = Detector(), Tracker(ego_speed=1.1), Planner()
-    overlay = Overlay(lidar_to_camera=lidar_to_camera.tolist())
-    for index, (cloud, image, capture_ns) in enumerate(sweeps(log)):
-        stamp = Stamp("picture", index, capture_ns, capture_ns, capture_ns, "velodyne")
-        times = [time.perf_counter()]
-        found = detector.process(Message(stamp, cloud))
-        times.append(time.perf_counter())
-        tracks = tracker.process(Message(stamp, found))
-        times.append(time.perf_counter())
-        plan = planner.process(Message(stamp, tracks))
-        times.append(time.perf_counter())
-        overlay.process(Message(stamp, image), Message(stamp, tracks))
-        times.append(time.perf_counter())
-        assert image.info is not None
-        projection = image.info.projection @ whole
-        first, second, third, fourth = (np.diff(times) * 1e3).tolist()
-        yield Scene(cloud, image, tracks, plan, projection, (first, second, third, fourth))
+def scenes(record: Path) -> Iterator[Scene]:
+    """Yield every image of a run record for which there is a plan already."""
+    with RunFile(record) as run:
+        spec = read_pipeline(run, record)
+        outputs = [message for name in run.stages() for message in run.outputs(name)]
+    tracks = Newest(outputs, Tracks)
+    plans = Newest(outputs, Plan)
+    lidar_to_camera = _calibration(spec)
+    cloud: PointCloud | None = None
+    with open_log(record) as log:
+        for item in MergedLog(log, [s for s in spec.sources if s.type in {"lidar", "camera"}]):
+            if isinstance(item.payload, PointCloud):
+                cloud = item.payload
+                continue
+            scene, plan = tracks.at(item.log_ns), plans.at(item.log_ns)
+            if cloud is not None and scene is not None and plan is not None and item.payload.info:
+                projection = item.payload.info.projection @ lidar_to_camera
+                later = (item.capture_ns - scene.stamp.capture_ns) / NS_PER_S
+                yield Scene(cloud, item.payload, scene.payload, plan.payload, projection, later)
 
 
-def sweeps(log: Path) -> Iterator[tuple[PointCloud, Image, int]]:
-    """Yield each sweep with the image that follows it and its capture stamp, ns."""
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    cloud, data, capture_ns, info = None, None, 0, None
-    with log.open("rb") as file:
-        for schema, _, raw in make_reader(file).iter_messages():
-            assert schema is not None
-            message = store.deserialize_cdr(raw.data, schema.name)
-            if schema.name.endswith("PointCloud2"):
-                rows = np.frombuffer(message.data.tobytes(), np.float32)
-                rows = rows.reshape(-1, message.point_step // 4)
-                cloud = PointCloud(rows[:, :3].copy(), rows[:, 3].copy())
-                capture_ns = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-            elif schema.name.endswith("CameraInfo"):
-                info = CameraInfo(message.width, message.height, message.p.reshape(3, 4))
-            elif schema.name.endswith("CompressedImage"):
-                data = message.data
-            if cloud is not None and data is not None and info is not None:
-                yield cloud, Image("jpeg", data, info=info), capture_ns
-                cloud = data = None
+class Newest(Generic[T]):
+    """The outputs of one payload class, asked for by time."""
+
+    def __init__(self, outputs: list[Message[object]], kind: type[T]) -> None:
+        found = [
+            Message(m.stamp, m.payload, m.origins) for m in outputs if isinstance(m.payload, kind)
+        ]
+        self._messages = sorted(found, key=lambda message: message.stamp.publish_ns)
+        self._times = [message.stamp.publish_ns for message in self._messages]
+
+    def at(self, at_ns: int) -> Message[T] | None:
+        """Return what was published last at or before this pipeline time."""
+        place = bisect_right(self._times, at_ns)
+        return self._messages[place - 1] if place else None
 
 
-def camera_two(calibration: Path) -> NDArray[np.float64]:
-    """Return KITTI's transform from the LiDAR to the left colour camera's optical frame, (3, 4)."""
-    rows = dict(line.split(":", 1) for line in calibration.read_text().splitlines() if ":" in line)
-    number = {key: np.array(value.split(), np.float64) for key, value in rows.items()}
-    left = number["P2"].reshape(3, 4)
-    moved = np.linalg.solve(left[:, :3], left[:, 3])
-    result = number["R0_rect"].reshape(3, 3) @ number["Tr_velo_to_cam"].reshape(3, 4)
-    result[:, 3] += moved
-    return np.asarray(result)
+def _calibration(spec: PipelineSpec) -> NDArray[np.float64]:
+    """Return the transform from LiDAR to camera that the pipeline's overlay uses, (4, 4)."""
+    for stage in spec.stages:
+        if "lidar_to_camera" in stage.params:
+            return Overlay(lidar_to_camera=stage.params["lidar_to_camera"]).lidar_to_camera
+    return Overlay().lidar_to_camera
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("log", type=Path)
+    parser.add_argument("record", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--frames", type=int, nargs="*", default=list(range(0, 78, 8)))
-    parser.add_argument("--calibration", type=Path, default=CALIBRATION)
+    parser.add_argument("--every", type=int, default=8, help="one picture in so many images")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    spent = []
-    for index, scene in enumerate(scenes(given.log, given.calibration)):
-        spent.append(scene.milliseconds)
-        if index in given.frames:
-            picture = draw(
-                scene.cloud.xyz, scene.image.pixels(), scene.tracks, scene.plan, scene.projection
-            )
+    for index, scene in enumerate(scenes(given.record)):
+        if index % given.every == 0:
+            pixels = scene.image.pixels()
+            picture = draw(scene, pixels)
             picture.save(given.folder / f"scene_{index:04d}.png")
-    table = np.array(spent)
-    table = np.column_stack([table, table.sum(axis=1)])
-    for name, column in zip(("detect", "track", "plan", "overlay", "all"), table.T, strict=True):
-        ranks = np.percentile(column, [50, 95, 100])
-        print(f"{name:8s} ms p50 {ranks[0]:6.2f} p95 {ranks[1]:6.2f} max {ranks[2]:6.2f}")
-    print(f"{len(table)} sweeps, first included; {math.floor(1e3 / table[:, 4].mean())} a second")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.execution import Timing
-    from avrt.logs.merge import MergedLog
+    from avrt.logs.merge import MergedLog, SourceMessage
     from avrt.logs.record import RunRecord
     from avrt.model.spec import PipelineSpec, StageSpec
 
@@ -155,7 +155,6 @@ class ReplayWorker:
         hang_timeout_ns: int,
     ) -> None:
         self._stages = {stage.name: stage for stage in spec.stages}
-        self._topics = {source.name: source.topic for source in spec.sources}
         self._timing = timing
         self._result = result
         self._record = record
@@ -188,9 +187,7 @@ class ReplayWorker:
                 )
                 origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
                 self._messages[handle] = Message(stamp, item.payload, origins)
-                topic = self._topics[item.source]
-                if self._record is not None and topic is not None:
-                    self._record.input(topic, item.raw)
+                self._record_input(item)
                 if progress is not None:
                     progress(item.log_ns)
                 yield (
@@ -199,6 +196,13 @@ class ReplayWorker:
                 )
         except InputError as damage:
             self._result.damage = damage
+
+    def _record_input(self, item: SourceMessage) -> None:
+        if self._record is None:
+            return
+        if item.raw_info is not None:
+            self._record.input(item.raw_info.topic, item.raw_info)
+        self._record.input(item.raw.topic, item.raw)
 
     # What the loop asks for
 

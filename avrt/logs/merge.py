@@ -44,6 +44,7 @@ class SourceMessage:
         log_ns, capture_ns: log time and mapped capture time, pipeline ns.
         raw_header_ns: the sensor's own stamp, as it was sent.
         raw: the message as the log has it, absolute log time included.
+        raw_info: the CameraInfo that came since the source's last image, likewise, or None.
     """
 
     source: str
@@ -54,6 +55,7 @@ class SourceMessage:
     frame: str
     payload: PointCloud | Image
     raw: RawMessage
+    raw_info: RawMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class _Source:
     delivered: int = 0
     offset_ns: int | None = None
     info: CameraInfo | None = None
+    raw_info: RawMessage | None = None
 
 
 class MergedLog:
@@ -194,6 +197,7 @@ class MergedLog:
         if decoded is not None and isinstance(decoded.payload, CameraInfo):
             for source in self._camera_infos[raw.topic]:
                 source.info = decoded.payload
+                source.raw_info = raw
 
     def _stamp(self, source: _Source, raw: RawMessage, decoded: Decoded) -> SourceMessage:
         if self._zero_ns is None:
@@ -214,7 +218,9 @@ class MergedLog:
             frame=source.spec.frame or decoded.frame,
             payload=payload,
             raw=raw,
+            raw_info=source.raw_info,
         )
+        source.raw_info = None
         source.delivered += 1
         return message
 

@@ -2,13 +2,16 @@
 
 Each box's twelve edges are moved into the camera's frame, cut off at a plane shortly before the
 lens (the part behind a pinhole camera would appear upside down), and projected with the camera's
-3x4 matrix (Hartley and Zisserman, "Multiple View Geometry", 2nd edition, section 6.1).
+3x4 matrix (Hartley and Zisserman, "Multiple View Geometry", 2nd edition, section 6.1). The tracks
+that an image finds are older than it; each box is moved on by its velocity relative to the ego
+vehicle, so that it stands where the object was when the image was taken.
 
 Shape letters: N boxes; a box has 8 corners and 12 edges.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +19,7 @@ import numpy as np
 from avrt.errors import SpecError
 from avrt.model.stage import Stage
 from avrt.payload import ImageBoxes
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.message import Message
-    from avrt.payload import Box, Image, Tracks
+    from avrt.payload import Box, Image, Track, Tracks
 
 NEAR_PLANE = 0.5  # metres in front of the lens
 CORNERS = np.array(
@@ -69,11 +73,20 @@ class Overlay(Stage):
         shown = [one for one in tracks.payload.objects if one.confirmed]
         if not shown:
             return ImageBoxes(np.zeros((0, 12, 2, 2), np.float32), ())
-        corners = np.stack([box_corners(one.box) for one in shown])
+        later_ns = image.stamp.capture_ns - tracks.stamp.capture_ns
+        ego_speed = tracks.payload.ego_speed
+        boxes = [moved_box(one, ego_speed, later_ns / NS_PER_S) for one in shown]
+        corners = np.stack([box_corners(box) for box in boxes])
         edges = projected_edges(corners, info.projection @ self.lidar_to_camera)
         visible = np.nonzero(np.isfinite(edges).any(axis=(1, 2, 3)))[0]
         labels = tuple(f"{shown[i].id} {shown[i].label}" for i in visible)
         return ImageBoxes(edges[visible].astype(np.float32), labels)
+
+
+def moved_box(track: Track, ego_speed: float, seconds: float) -> Box:
+    """Return where a track's box is after some time, in the moving sensor's frame."""
+    ahead = (track.vx - ego_speed) * seconds
+    return replace(track.box, x=track.box.x + ahead, y=track.box.y + track.vy * seconds)
 
 
 def box_corners(box: Box) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import pytest
 
 from avrt.errors import SpecError
 from avrt.payload import Box, CameraInfo, Image, Track, Tracks
-from avrt.stages.camera import AHEAD, Overlay, box_corners, projected_edges
+from avrt.stages.camera import AHEAD, Overlay, box_corners, moved_box, projected_edges
 
 FOCAL, CENTRE = 700.0, (600.0, 180.0)
 PROJECTION = np.array([[FOCAL, 0, CENTRE[0], 0], [0, FOCAL, CENTRE[1], 0], [0, 0, 1, 0]])
@@ -99,3 +99,9 @@ def test_what_is_no_rigid_transform_is_the_users_mistake(wrong):
 
 def _whole(rows):
     return np.vstack([np.array(rows), [0, 0, 0, 1]])
+
+
+def test_a_box_is_moved_on_to_the_instant_of_the_image():
+    moving = replace(track(12.0), vx=5.0, vy=-1.0)
+    moved = moved_box(moving, ego_speed=7.0, seconds=0.5)
+    assert (moved.x, moved.y) == (11.0, -0.5)
