@@ -172,7 +172,7 @@ class Pipeline:
         with open_log(log) as reader:
             merged = self._placed(lambda: MergedLog(reader, spec.sources))
             stages = self.build()
-            conditions = read_conditions(log=Path(log).name, timing=costs.label)
+            conditions = read_conditions(log=Path(log).name, timing=costs.label, **_devices(spec))
             record = self._open_record(out, merged.zero_ns, conditions)
             try:
                 result = replay(
@@ -233,6 +233,13 @@ class Pipeline:
 
     def _at(self, error: SpecError) -> SpecError:
         return error if self._loaded is None else self._loaded.placed(error)
+
+
+def _devices(spec: PipelineSpec) -> dict[str, str]:
+    """Return what the conditions must say of devices that replay does not drive."""
+    others = [f"{d.name} ({d.type})" for d in spec.devices if d.type.startswith("cuda")]
+    told = f"{', '.join(others)}: not driven in this version, stages computed on the CPU"
+    return {"devices": told} if others else {}
 
 
 def _timing(text: str, spec: PipelineSpec) -> Timing:

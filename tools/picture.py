@@ -45,14 +45,16 @@ COLOURS = {
     "unknown": (170, 170, 170),
 }
 SCALE = 20.0  # pixels a metre in the bird's-eye view
-FLOOR_SIZE = (1242, 760)  # pixels
-ORIGIN = (20.0, 380.0)  # pixels: where the sensor is
+FLOOR_SIZE = (1242, 500)  # pixels
+ORIGIN = (20.0, 250.0)  # pixels: where the sensor is
 ROAD = -1.73  # metres: z of the road under the sensor
 
 
 def draw(scene: Scene, image_rgb: NDArray[np.uint8]) -> PillowImage.Image:
     """Return the picture; `image_rgb` is (height, width, 3) uint8."""
     camera = _with_boxes(PillowImage.fromarray(image_rgb), scene)
+    height = camera.height * FLOOR_SIZE[0] // camera.width
+    camera = camera.resize((FLOOR_SIZE[0], height))
     floor = _floor(scene.cloud.xyz, scene.tracks, scene.plan)
     whole = PillowImage.new("RGB", (FLOOR_SIZE[0], camera.height + FLOOR_SIZE[1]))
     whole.paste(camera, (0, 0))

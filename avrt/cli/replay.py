@@ -41,7 +41,8 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--fail-on-miss",
         action="store_true",
-        help="exit 1 if a job was not met or a chain promise was broken",
+        help="exit 1 if a job was not met or a chain promise was broken (a stage with guarantee "
+        "hard does so in any case)",
     )
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -68,6 +69,7 @@ def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
         show(render(report.summary))
     if report.summary.interrupted:
         return 130
-    if fail_on_miss and report.summary.figures.broken_promises:
+    broken = fail_on_miss and report.summary.figures.broken_promises
+    if broken or report.summary.broken_guarantees:
         return 1
     return 0 if report.damage is None else report.damage.exit_code

@@ -79,6 +79,11 @@ class StageFigures:
         counts["open"] = self.released - sum(self.outcomes.values())
         return counts
 
+    @property
+    def not_met(self) -> int:
+        """Jobs that ended as anything but met."""
+        return sum(self.outcomes.values()) - self.outcomes["met"]
+
     def summary(self) -> dict[str, object]:
         return {
             "jobs": self.jobs(),
@@ -188,8 +193,8 @@ class RunFigures:
         """How many deadlines, (m,k) windows and chain limits were not kept."""
         chains = sum(sum(chain.broken.values()) for chain in self.chains.values())
         windows = sum(stage.violations for stage in self.stages.values())
-        jobs = self.jobs()
-        return jobs["released"] - jobs["met"] - jobs["open"] + chains + windows
+        jobs = sum(stage.not_met for stage in self.stages.values())
+        return jobs + chains + windows
 
     def summary(self) -> dict[str, object]:
         """Return the run object's part that records decide."""

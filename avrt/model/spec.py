@@ -100,7 +100,8 @@ class StageSpec:
 
     Released by its timer (`period_ns`), by its `trigger` input, or by a synchronised set (`sync`);
     exactly one of them is given. `budget_ns` None means the wcet. `misses_max` of `window_jobs` is
-    the weakly-hard (m,k) promise.
+    the weakly-hard (m,k) promise. `guarantee` has chosen defaults already; of a "hard" stage every
+    job that is not met is an error of the run.
     """
 
     name: str
@@ -126,7 +127,6 @@ class StageSpec:
     misses_max: int | None = None
     window_jobs: int | None = None
     publish: PublishAt = "asap"
-    handler: str | None = None
     redundancy: RedundancySpec | None = None
     params: Mapping[str, object] = field(default_factory=dict)
 

@@ -57,6 +57,15 @@ class RunSummary:
         """Whether the same call gives the same decisions again."""
         return self.timing != "measured" and not self.hangs and not self.interrupted
 
+    @property
+    def broken_guarantees(self) -> list[str]:
+        """The stages with guarantee "hard" that have jobs which were not met."""
+        return [
+            stage.name
+            for stage in self.pipeline.stages
+            if stage.guarantee == "hard" and self.figures.stages[stage.name].not_met
+        ]
+
     def data(self) -> dict[str, object]:
         """Return the run object: plain data, times in ns."""
         figures = self.figures.summary()
@@ -76,6 +85,7 @@ class RunSummary:
             "end_ns": self.end_ns,
             "digests": {"decisions": self.decisions, "payloads": self.payloads},
             "reproducible": self.reproducible,
+            "broken_guarantees": self.broken_guarantees,
             "hangs": self.hangs,
             "interrupted": self.interrupted,
             "complete": self.complete,

@@ -159,6 +159,8 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(f"fault {fault} ({count}x)", style="red")
     for spec in summary.pipeline.stages:
         yield from _stage_notes(spec, summary.figures.stages[spec.name])
+    for name in summary.broken_guarantees:
+        yield Text(f"{name}: guarantee hard is broken", style="bold red")
     for problem in summary.damage:
         yield Text(f"damaged: {problem}", style="red")
     if summary.interrupted:
