@@ -39,7 +39,7 @@ class Buffers:
     """All live buffers by handle."""
 
     def __init__(self, recorded: frozenset[str]) -> None:
-        self._recorded = recorded
+        self.recorded = recorded
         self._live: dict[int, Buffer] = {}
         self._unread: set[int] = set()
 
@@ -64,7 +64,7 @@ class Buffers:
 
     def show_to_reader(self, buffer: Buffer) -> None:
         """Add the outside reader's hold, if it reads this producer; `read` ends it."""
-        if buffer.producer in self._recorded:
+        if buffer.producer in self.recorded:
             buffer.holds += 1
             self._unread.add(buffer.handle)
 

@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from avrt.model.records import Outcome
     from avrt.model.spec import StageSpec
 
-
-@dataclass(slots=True, eq=False)
-class Stretch:
-    """One uninterrupted stay of a job on a slot; `end_ns` is None while it lasts."""
-
-    job: Job
-    start_ns: int
-    end_ns: int | None = None
-
-    def covers(self, start_ns: int) -> bool:
-        return self.start_ns <= start_ns and (self.end_ns is None or self.end_ns > start_ns)
+NEVER_NS = 1 << 62
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +74,8 @@ class Job:
     Attributes:
         key: the policy's key; `(key, task.index, index)` is its place in the total order.
         device: where it runs, from its first dispatch on.
-        stretch: its present stay on a slot; None when it is on none.
+        since_ns: start of its present stretch on a slot; None when it is on none.
+        budget_end_ns: when it will have spent its budget if it stays on its slot.
         displaced: it gave way to a more critical job and is shed when it can no longer make it.
         guarded: it went before the policy's choice and is not preempted.
     """
@@ -99,14 +90,14 @@ class Job:
     key: Key = (0, 0)
     device: DeviceQueue | None = None
     start_ns: int | None = None
-    stretch: Stretch | None = None
+    since_ns: int | None = None
     executed_ns: int = 0
     device_start_ns: int | None = None
     device_ns: int | None = None
     output: Buffer | None = None
     outcome: Outcome | None = None
     missed: bool = False
-    overrun: bool = False
+    budget_end_ns: int = NEVER_NS
     displaced: bool = False
     guarded: bool = False
 
@@ -117,5 +108,5 @@ class Job:
 
     def received_ns(self, now_ns: int) -> int:
         """Execution received until now."""
-        stretch = self.stretch
-        return self.executed_ns if stretch is None else self.executed_ns + now_ns - stretch.start_ns
+        since_ns = self.since_ns
+        return self.executed_ns if since_ns is None else self.executed_ns + now_ns - since_ns

@@ -131,7 +131,9 @@ class Kernel:
             self._fire_timers()
         for event in arrivals:
             self._apply(event)
-        while self._releases.release_pending():
+        releases = self._releases
+        while releases.pending:
+            releases.release_pending()
             self._fire_timers()
         self._lifecycle.check_budgets()
         if self._lapsed:
@@ -238,16 +240,15 @@ class Kernel:
 
     def _activation_ended(self, activation: Activation) -> None:
         """Decide over an activation whose jobs have all ended."""
-        done = [job for job in activation.jobs if job.output is not None]
-        if not done:
+        if activation.stage.redundancy is None:
+            buffer = activation.jobs.pop().output
+            if buffer is not None:
+                self._releases.decide(activation, buffer)
             return
-        if activation.stage.redundancy is not None:
+        done = tuple(job.id for job in activation.jobs if job.output is not None)
+        if done:
             self._voting[activation.id] = activation
-            self._state.out.append(Vote(activation.id, tuple(job.id for job in done)))
-            return
-        buffer = done[0].output
-        assert buffer is not None
-        self._releases.decide(activation, buffer)
+            self._state.out.append(Vote(activation.id, done))
 
     def _lose_stream(self, task: Task) -> None:
         record = ResourceRecord(task.name, self._state.now_ns, "lost")
@@ -275,26 +276,29 @@ class Kernel:
         now_ns, heap = self._state.now_ns, self._state.timers.heap
         while heap and heap[0][0] <= now_ns:
             entry = heappop(heap)
-            if not self._is_live(entry):
-                continue
             subject = entry[3]
             if isinstance(subject, Job):
-                if entry[1] == DUE:
-                    self._lifecycle.due_passed(subject)
-                else:
-                    self._lifecycle.latest_start_passed(subject)
+                if subject.outcome is None:
+                    self._fire_job_timer(entry[1], subject)
+            elif isinstance(subject, Tick):
+                if not self._state.draining:
+                    self._releases.timer_fired(subject)
             elif isinstance(subject, Activation):
                 self._releases.publish(subject)
             elif isinstance(subject, Watch):
                 self._lapsed.append(subject)
-            elif isinstance(subject, Tick):
-                self._releases.timer_fired(subject)
-            elif isinstance(subject, SyncSet):
+            elif isinstance(subject, SyncSet) and not subject.released:
                 self._releases.set_timed_out(subject)
+
+    def _fire_job_timer(self, phase: int, job: Job) -> None:
+        if phase == DUE:
+            self._lifecycle.due_passed(job)
+        elif job.start_ns is None:
+            self._lifecycle.latest_start_passed(job)
 
     def _judge_promises(self) -> None:
         for watch in self._lapsed:
-            if watch.live:
+            if watch.live and not self._state.draining:
                 self._releases.chains.limit_passed(watch)
         self._lapsed.clear()
 

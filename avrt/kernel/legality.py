@@ -56,6 +56,8 @@ class Legality:
         """Raise KernelError if this call may not come now."""
         if at_ns < self._state.now_ns:
             raise KernelError(f"time went back from {self._state.now_ns} to {at_ns} ns")
+        if not events:
+            return
         ended: set[int] = set()
         buffers: set[int] = set()
         for event in events:
@@ -96,7 +98,7 @@ class Legality:
         job = self._working.get(job_id)
         if job is None:
             return "this job is not on a stream"
-        if job.stretch is None:
+        if job.since_ns is None:
             return "this job is preempted"
         if job_id in ended:
             return "this job ends twice"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from avrt.kernel.job import NEVER_NS
 from avrt.kernel.monitor import Window, explain_miss
 from avrt.kernel.policy import latest_start_ns
 from avrt.kernel.timers import DUE, SHED
@@ -38,6 +39,7 @@ class Lifecycle:
     def __init__(self, state: State, devices: list[DeviceQueue], tasks: list[Task]) -> None:
         self._state = state
         self._devices = devices
+        self._timers = state.timers
         self.working: dict[int, Job] = {}
         self._windows: dict[int, Window] = {}
         self._overruns: list[Job] = []
@@ -54,7 +56,7 @@ class Lifecycle:
     def admit(self, job: Job, skip: str) -> None:
         """Queue a released job, or end it at once: `skip` is a reason not to run it."""
         task = job.task
-        self._state.timers.add(job.due_ns, DUE, job)
+        self._timers.add(job.due_ns, DUE, job)
         if skip:
             self._end(job, "skipped", skip)
         elif task.lost:
@@ -65,13 +67,15 @@ class Lifecycle:
             self._queue(job)
 
     def _queue(self, job: Job) -> None:
-        waiting = job.task.waiting
-        head = waiting[0] if waiting else None
-        if len(waiting) >= job.task.stage.queue:
+        """Let a job wait behind those of its task, the oldest of which gives way if need be."""
+        task = job.task
+        waiting = task.waiting
+        full = len(waiting) >= task.stage.queue
+        if full:
             self._end(waiting.popleft(), "shed", "queue_full")
         waiting.append(job)
-        if waiting[0] is not head:
-            self._offer(job.task)
+        if full or len(waiting) == 1:
+            self._offer(task)
 
     def _offer(self, task: Task) -> None:
         """Make the first waiting job ready if its stream is idle."""
@@ -98,10 +102,11 @@ class Lifecycle:
             victim = device.worst_running(state.now_ns, state.mode) if device.preemptive else None
             if victim is None or choice.key >= victim.key:
                 return False
-        elif device.free_slots == 1:
+        elif device.graded and device.free_slots == 1:
             urgent = device.more_critical(choice, state.now_ns, state.mode)
         job = choice if urgent is None else urgent
-        if not job.activation.bound and not self._bind(job):
+        if not job.activation.bound and (reason := self.bind(job.activation)):
+            self._skip(job, reason)
             return True
         if victim is not None:
             self._preempt(victim)
@@ -110,15 +115,11 @@ class Lifecycle:
         self._start(job)
         return True
 
-    def _bind(self, job: Job) -> bool:
-        """Bind the inputs of a job that starts for the first time, or skip it."""
-        reason = self.bind(job.activation)
-        if not reason:
-            return True
+    def _skip(self, job: Job, reason: str) -> None:
+        """End a job that finds at its first dispatch that it cannot run."""
         job.task.waiting.remove(job)
         self._end(job, "skipped", reason)
         self._offer(job.task)
-        return False
 
     def _start(self, job: Job) -> None:
         state, task = self._state, job.task
@@ -132,7 +133,8 @@ class Lifecycle:
             job.start_ns = state.now_ns
             job.device = task.device
             self.working[job.id] = job
-            handles = tuple(None if b is None else b.handle for b in job.activation.inputs)
+            inputs = job.activation.inputs
+            handles = tuple([None if b is None else b.handle for b in inputs]) if inputs else ()
             state.out.append(
                 Dispatch(
                     job.id,
@@ -149,6 +151,8 @@ class Lifecycle:
             )
         assert job.device is not None
         job.device.occupy(job, state.now_ns)
+        left_ns = parameters.budget_ns - job.executed_ns
+        job.budget_end_ns = state.now_ns + left_ns if left_ns > 0 else NEVER_NS
 
     def _preempt(self, job: Job) -> None:
         assert job.device is not None
@@ -163,7 +167,7 @@ class Lifecycle:
             return
         choice.displaced = True
         limit_ns = latest_start_ns(choice, self._state.mode.parameters[choice.task.index])
-        self._state.timers.add(limit_ns + 1, SHED, choice)
+        self._timers.add(limit_ns + 1, SHED, choice)
 
     # What the timers say
 
@@ -183,36 +187,30 @@ class Lifecycle:
 
     def next_budget_ns(self) -> int | None:
         """Return when the next running job will have spent its budget."""
-        left = [
-            self._budget_end_ns(job)
-            for device in self._devices
-            for job in device.running
-            if not job.overrun and job.outcome is None
-        ]
-        return min(left, default=None)
+        first_ns = NEVER_NS
+        for device in self._devices:
+            for job in device.running:
+                first_ns = min(first_ns, job.budget_end_ns)
+        return first_ns if first_ns < NEVER_NS else None
 
     def check_budgets(self) -> None:
         """Report, and where the stage says so abort, the jobs that want more than their budget."""
         now_ns = self._state.now_ns
         for device in self._devices:
             for job in device.running:
-                if now_ns >= self._budget_end_ns(job) and not job.overrun and job.outcome is None:
+                if job.budget_end_ns <= now_ns:
                     self._overruns.append(job)
-        while self._overruns:
-            self._overrun(self._overruns.pop(0))
+        for job in self._overruns:
+            self._overrun(job)
+        self._overruns.clear()
 
     def _overrun(self, job: Job) -> None:
-        job.overrun = True
+        job.budget_end_ns = NEVER_NS
         budget_ns = self._state.mode.parameters[job.task.index].budget_ns
         record = OverrunRecord(job.id, job.task.name, self._state.now_ns, budget_ns)
         self._state.out.append(Record(record))
         if job.task.stage.on_overrun == "abort":
             self.abort(job, "budget")
-
-    def _budget_end_ns(self, job: Job) -> int:
-        assert job.stretch is not None
-        budget_ns = self._state.mode.parameters[job.task.index].budget_ns
-        return job.stretch.start_ns + budget_ns - job.executed_ns
 
     # How work and jobs end
 
@@ -269,7 +267,7 @@ class Lifecycle:
     def work_ended(self, job: Job) -> None:
         """Free the slot and the stream, and let the task's next job in."""
         assert job.device is not None
-        if job.stretch is not None:
+        if job.since_ns is not None:
             job.device.vacate(job, self._state.now_ns)
         del self.working[job.id]
         job.task.occupant = None
@@ -295,31 +293,12 @@ class Lifecycle:
     def _end(self, job: Job, outcome: Outcome, reason: str) -> None:
         assert job.outcome is None
         job.outcome = outcome
+        job.budget_end_ns = NEVER_NS
         if outcome != "met" and not job.missed:
             self._note_miss(job)
-        activation, now_ns = job.activation, self._state.now_ns
-        self._state.out.append(
-            Record(
-                JobRecord(
-                    job=job.id,
-                    activation=activation.id,
-                    task=job.task.name,
-                    stage=activation.stage.name,
-                    index=job.index,
-                    release_ns=job.release_ns,
-                    arrival_ns=job.arrival_ns,
-                    due_ns=job.due_ns,
-                    start_ns=job.start_ns,
-                    end_ns=now_ns,
-                    outcome=outcome,
-                    reason=reason,
-                    executed_ns=job.received_ns(now_ns),
-                    device_start_ns=job.device_start_ns,
-                    device_ns=job.device_ns,
-                    absent=activation.absent,
-                )
-            )
-        )
+        activation = job.activation
+        record = _record(job, activation, outcome, reason, self._state.now_ns)
+        self._state.out.append(Record(record))
         if job.start_ns is None:
             self._leave_inputs(activation)
         activation.open_jobs -= 1
@@ -330,3 +309,27 @@ class Lifecycle:
         activation.working -= 1
         if activation.working == 0 and activation.inputs:
             self.released(activation)
+
+
+def _record(
+    job: Job, activation: Activation, outcome: Outcome, reason: str, now_ns: int
+) -> JobRecord:
+    """Return how a job ended; by position, which is three times as fast as by keyword."""
+    return JobRecord(
+        job.id,
+        activation.id,
+        job.task.name,
+        activation.stage.name,
+        job.index,
+        job.release_ns,
+        job.arrival_ns,
+        job.due_ns,
+        job.start_ns,
+        now_ns,
+        outcome,
+        reason,
+        job.received_ns(now_ns),
+        job.device_start_ns,
+        job.device_ns,
+        activation.absent,
+    )

@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 def explain_miss(job: Job, device: DeviceQueue, now_ns: int) -> MissRecord:
     """Return the miss with its intervals, which sum to `now_ns - job.release_ns`."""
-    stretches = [s for s in device.history if s.end_ns is None or s.end_ns > job.release_ns]
-    edges = {job.release_ns, now_ns, max(job.release_ns, min(job.arrival_ns, now_ns))}
-    for stretch in stretches:
-        ends = (stretch.start_ns, now_ns if stretch.end_ns is None else stretch.end_ns)
-        edges.update(edge for edge in ends if job.release_ns < edge < now_ns)
-    times = sorted(edges)
+    release_ns = job.release_ns
+    stretches = [stretch for stretch in device.history if stretch[2] > release_ns]
+    stretches += [(other, other.since_ns or 0, now_ns) for other in device.running]
+    edges = {release_ns, now_ns, max(release_ns, min(job.arrival_ns, now_ns))}
+    for _, start_ns, end_ns in stretches:
+        edges.update(edge for edge in (start_ns, end_ns) if release_ns < edge < now_ns)
     intervals: list[Interval] = []
-    for start_ns, end_ns in pairwise(times):
-        holders = [s.job for s in stretches if s.covers(start_ns)]
+    for start_ns, end_ns in pairwise(sorted(edges)):
+        holders = [other for other, begin, end in stretches if begin <= start_ns < end]
         kind, by, holder = _classify(job, holders, device.slots)
         last = intervals[-1] if intervals else None
         if last is not None and (last.kind, last.by, last.job) == (kind, by, holder):
             intervals[-1] = Interval(kind, last.start_ns, end_ns, by, holder)
         else:
             intervals.append(Interval(kind, start_ns, end_ns, by, holder))
-    return MissRecord(job.id, job.task.name, now_ns, job.release_ns, job.due_ns, tuple(intervals))
+    return MissRecord(job.id, job.task.name, now_ns, release_ns, job.due_ns, tuple(intervals))
 
 
 def _classify(job: Job, holders: list[Job], slots: int) -> tuple[IntervalKind, str, int | None]:

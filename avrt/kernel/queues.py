@@ -15,7 +15,6 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from avrt.kernel.job import Stretch
 from avrt.kernel.policy import KEYS, latest_start_ns
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import Criticality, DeviceSpec, Policy
 
 Entry = tuple["Key", int, int, "Job"]
+Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start, end
 
 HISTORY_MIN = 64
 
@@ -47,14 +47,14 @@ class DeviceQueue:
         self._dynamic = policy == "llf"
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
-        self._graded = False
+        self.graded = False
 
     def serve(self, level: Criticality) -> None:
         """Say that tasks of this criticality may be queued here."""
         if level not in self._levels:
             self._levels.append(level)
             self._levels.sort()
-            self._graded = len(self._levels) > 1
+            self.graded = len(self._levels) > 1
 
     def push(self, job: Job, mode: Mode) -> None:
         """Make a job ready; its key is computed here, once per stay in the queue."""
@@ -63,7 +63,7 @@ class DeviceQueue:
         job.key = self._key(job, parameters)
         entry = (job.key, task.index, job.index, job)
         heappush(self.ready, entry)
-        if self._graded and task.stage.criticality > self._levels[0]:
+        if self.graded and task.stage.criticality > self._levels[0]:
             heap = self._urgent.setdefault(task.stage.criticality, [])
             self._top(heap)  # drops what ended, so the heap stays as short as the queue
             heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
@@ -77,8 +77,6 @@ class DeviceQueue:
 
         Of several, the one with the smallest latest start.
         """
-        if not self._graded:
-            return None
         end_ns = now_ns + mode.parameters[choice.task.index].wcet_ns
         level = choice.task.stage.criticality
         best: Entry | None = None
@@ -101,25 +99,26 @@ class DeviceQueue:
         assert self.free_slots > 0
         self.free_slots -= 1
         self.running.append(job)
-        if len(self.history) >= self._history_limit:
-            self._forget()
-        job.stretch = Stretch(job, now_ns)
-        self.history.append(job.stretch)
+        job.since_ns = now_ns
+        if self.ready and self.ready[0][3] is job:
+            heappop(self.ready)
 
     def vacate(self, job: Job, now_ns: int) -> None:
         """Take a job off its slot."""
-        stretch = job.stretch
-        assert stretch is not None
+        since_ns = job.since_ns
+        assert since_ns is not None
         self.running.remove(job)
         self.free_slots += 1
-        job.executed_ns += now_ns - stretch.start_ns
-        job.stretch = None
-        stretch.end_ns = now_ns
+        job.executed_ns += now_ns - since_ns
+        job.since_ns = None
+        if len(self.history) >= self._history_limit:
+            self._forget()
+        self.history.append((job, since_ns, now_ns))
 
     def _top(self, heap: list[Entry]) -> Job | None:
         while heap:
             job = heap[0][3]
-            if job.outcome is None and job.stretch is None and job.task.device is self:
+            if job.outcome is None and job.since_ns is None and job.task.device is self:
                 return job
             heappop(heap)
         return None
@@ -135,9 +134,8 @@ class DeviceQueue:
         releases = [job.release_ns for task in tasks for job in task.waiting]
         releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
         oldest_ns = min(releases, default=None)
-        self.history = [
-            s
-            for s in self.history
-            if s.end_ns is None or (oldest_ns is not None and s.end_ns > oldest_ns)
-        ]
+        if oldest_ns is None:
+            self.history.clear()
+        else:
+            self.history = [stretch for stretch in self.history if stretch[2] > oldest_ns]
         self._history_limit = max(HISTORY_MIN, 2 * len(self.history))

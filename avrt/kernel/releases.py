@@ -42,6 +42,7 @@ class Tick:
     """The next nominal release of a timer stage."""
 
     stage_index: int
+    input_count: int
     period_ns: int
     release_ns: int
 
@@ -69,7 +70,10 @@ class Releases:
         self._lifecycle = lifecycle
         self._stages = spec.stages
         self._tasks = [[t for t in tasks if t.stage.name == s.name] for s in spec.stages]
-        self._pending: list[Pending] = []
+        self.pending: list[Pending] = []
+        self._binds_early = [
+            stage.redundancy is not None or stage.publish == "at_deadline" for stage in spec.stages
+        ]
         self._serial = 0
         self._activations = 0
         self._jobs = 0
@@ -79,7 +83,9 @@ class Releases:
         for index, stage in enumerate(spec.stages):
             if stage.period_ns is not None:
                 state.timers.add(
-                    stage.offset_ns, RELEASE, Tick(index, stage.period_ns, stage.offset_ns)
+                    stage.offset_ns,
+                    RELEASE,
+                    Tick(index, len(stage.inputs), stage.period_ns, stage.offset_ns),
                 )
 
     def _wire(self, spec: PipelineSpec) -> None:
@@ -115,15 +121,12 @@ class Releases:
     def output(self, job: Job, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
         activation = job.activation
-        origins = NO_ORIGINS
+        name, origins = activation.stage.name, NO_ORIGINS
         if self._heads:
             origins = merge_origins(b.origins for b in activation.inputs if b is not None)
-        if not activation.inputs and activation.stage.name in self._heads:
-            read_ns = activation.capture_ns
-            origins = {activation.stage.name: Origin(read_ns, read_ns)}
-        return self._state.buffers.make(
-            handle, activation.stage.name, activation.capture_ns, origins
-        )
+            if not activation.inputs and name in self._heads:
+                origins = {name: Origin(activation.capture_ns, activation.capture_ns)}
+        return self._state.buffers.make(handle, name, activation.capture_ns, origins)
 
     def decide(self, activation: Activation, buffer: Buffer) -> None:
         """Publish the output of an activation, now or at its deadline."""
@@ -147,7 +150,8 @@ class Releases:
         """Give a message to everyone who reads its producer."""
         state, name = self._state, buffer.producer
         route = self._routes[name]
-        state.buffers.show_to_reader(buffer)
+        if state.buffers.recorded:
+            state.buffers.show_to_reader(buffer)
         if route.sampled:
             buffer.holds += 1
             if route.latest is not None:
@@ -204,27 +208,23 @@ class Releases:
     def timer_fired(self, tick: Tick) -> None:
         """Note a timer release; the next one is nominal too, whenever the driver woke."""
         index, release_ns = tick.stage_index, tick.release_ns
-        tick.release_ns += tick.period_ns
+        tick.release_ns = release_ns + tick.period_ns
         self._state.timers.add(tick.release_ns, RELEASE, tick)
-        self._add(index, release_ns, release_ns, [None] * len(self._stages[index].inputs))
+        self._add(index, release_ns, release_ns, [None] * tick.input_count)
 
     def _add(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
     ) -> None:
         self._serial += 1
-        self._pending.append((index, release_ns, self._serial, capture_ns, inputs))
+        self.pending.append((index, release_ns, self._serial, capture_ns, inputs))
 
-    def release_pending(self) -> bool:
-        """Make the activations of this instant in pipeline-file order; return whether any."""
-        pending = self._pending
-        if not pending:
-            return False
-        self._pending = []
+    def release_pending(self) -> None:
+        """Make the activations of this instant in pipeline-file order."""
+        pending, self.pending = self.pending, []
         if len(pending) > 1:
             pending.sort(key=lambda p: p[:3])
         for index, release_ns, _, capture_ns, inputs in pending:
             self._release(index, release_ns, capture_ns, inputs)
-        return True
 
     def _release(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
@@ -232,14 +232,16 @@ class Releases:
         stage, tasks = self._stages[index], self._tasks[index]
         base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
         due_ns = base_ns + self._state.mode.parameters[tasks[0].index].deadline_ns
+        copies = len(tasks)
         activation = Activation(
-            self._activations, stage, release_ns, due_ns, capture_ns, inputs, len(tasks), len(tasks)
+            self._activations, stage, release_ns, due_ns, capture_ns, inputs, copies, copies
         )
         self._activations += 1
-        activation.jobs = [self._make_job(activation, task) for task in tasks]
-        early = stage.redundancy is not None or stage.publish == "at_deadline"
-        skip = self.bind(activation) if early else ""
-        for job in activation.jobs:
+        jobs = activation.jobs
+        for task in tasks:
+            jobs.append(self._make_job(activation, task))
+        skip = self.bind(activation) if self._binds_early[index] else ""
+        for job in tuple(jobs):
             self._lifecycle.admit(job, skip)
 
     def _make_job(self, activation: Activation, task: Task) -> Job:
@@ -264,10 +266,8 @@ class Releases:
         stage, now_ns = activation.stage, self._state.now_ns
         if stage.period_ns is not None and stage.publish == "asap":
             activation.capture_ns = now_ns
-        if len(stage.inputs) < 2 and stage.trigger is not None:
-            item = stage.inputs[0]
-            if item.max_age_ns is None:
-                return ""
+        if not stage.inputs:
+            return ""
         absent: list[str] = []
         for place, item in enumerate(stage.inputs):
             buffer = activation.inputs[place]
