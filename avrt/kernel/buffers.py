@@ -15,8 +15,6 @@ from avrt.model.commands import Command, Reclaim
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from avrt.model.message import Origin
-
 
 @dataclass(slots=True, eq=False)
 class Buffer:
@@ -25,13 +23,14 @@ class Buffer:
     Attributes:
         producer: the source or stage that made it.
         capture_ns: mapped capture time.
-        origins: what it rests on, for the sources where a chain begins.
+        heads: by chain number, when the head of that chain captured what this message rests on
+            along the chain's path.
     """
 
     handle: int
     producer: str
     capture_ns: int
-    origins: Mapping[str, Origin]
+    heads: Mapping[int, int]
     holds: int = 1
 
 
@@ -53,12 +52,10 @@ class Buffers:
         """Whether the reader outside the graph still holds this buffer."""
         return handle in self._unread
 
-    def make(
-        self, handle: int, producer: str, capture_ns: int, origins: Mapping[str, Origin]
-    ) -> Buffer:
+    def make(self, handle: int, producer: str, capture_ns: int, heads: Mapping[int, int]) -> Buffer:
         """Register a new message with one hold, which the caller drops when it is placed."""
         assert handle not in self._live
-        buffer = Buffer(handle, producer, capture_ns, origins)
+        buffer = Buffer(handle, producer, capture_ns, heads)
         self._live[handle] = buffer
         return buffer
 

@@ -1,21 +1,23 @@
 """End-to-end promises, watched while they are open and not only when an output comes.
 
-For a chain from source `s` to a stage, with `c_k` the capture time of message k of `s`:
+Along a chain's path every output rests on exactly one message of the head; `c` is when that was
+captured:
 
-* reaction: an external change just after `c_k` is first known to the output that rests on a newer
-  message; its publication minus `c_k` (maximum reaction time, MRT);
-* age: an output that rests on capture `c` stays in force until the next one is published; that
-  instant minus `c` (maximum data age, MDA);
-* path: from the oldest capture an output rests on to its own publication.
+* reaction: an external change just after `c` is first known to the output that rests on a newer
+  message; its publication minus `c` (maximum reaction time, MRT);
+* age: an output that rests on `c` stays in force until the next one is published; that instant
+  minus `c` (maximum data age, MDA);
+* path: from `c` to the output's own publication.
 
 Sources: Feiertag et al. 2008; Duerr et al. 2019; Guenzel et al. 2021. A chain that starts at a
 timer stage counts from the instant at which that stage reads. Both promises have a timer, so a
-chain whose output never comes is seen at its limit. Origins are merged per source (O(1)), so where
-several paths join, reaction follows the newest and age the oldest of them.
+chain whose output never comes is seen at its limit. Where another path leads from the same source
+to the same stage, it is another chain and has no part in this one.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from avrt.kernel.timers import CHAIN
@@ -23,13 +25,16 @@ from avrt.model.commands import Record
 from avrt.model.records import ChainBroken, ChainRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Activation
     from avrt.kernel.state import State
     from avrt.kernel.timers import Timers
-    from avrt.model.message import Origin
     from avrt.model.records import Promise
     from avrt.model.spec import ChainSpec, PipelineSpec
+
+NO_HEADS: Mapping[int, int] = {}
 
 
 class Watch:
@@ -46,27 +51,56 @@ class Watch:
 
 
 class Chains:
-    """All declared chains of a pipeline."""
+    """All declared chains of a pipeline, by their number in the file."""
 
     def __init__(self, spec: PipelineSpec, state: State) -> None:
         self._state = state
         self._chains = [Chain(chain, state.timers) for chain in spec.chains]
-        self.heads = frozenset(chain.head for chain in self._chains)
+        self._heads: dict[str, list[int]] = {}
+        self._tails: dict[str, list[int]] = {}
+        self._links: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
+        stages = {stage.name: stage for stage in spec.stages}
+        for number, chain in enumerate(self._chains):
+            self._heads.setdefault(chain.spec.path[0], []).append(number)
+            self._tails.setdefault(chain.spec.path[-1], []).append(number)
+            for before, name in pairwise(chain.spec.path):
+                inputs = stages[name].inputs
+                places = tuple(i for i, item in enumerate(inputs) if item.source == before)
+                self._links.setdefault(name, []).append((number, places))
 
-    def read(self, head: str, capture_ns: int) -> None:
-        """Note that a chain's head took in something captured at this time."""
-        for chain in self._chains:
-            if chain.head == head:
-                chain.started(capture_ns)
+    def __bool__(self) -> bool:
+        """Whether any chain is declared."""
+        return bool(self._chains)
+
+    def read(self, head: str, capture_ns: int) -> Mapping[int, int]:
+        """Note what a source, or a timer stage, took in; return it for the message it becomes."""
+        numbers = self._heads.get(head)
+        if numbers is None:
+            return NO_HEADS
+        for number in numbers:
+            self._chains[number].started(capture_ns)
+        return dict.fromkeys(numbers, capture_ns)
+
+    def carried(self, activation: Activation) -> Mapping[int, int]:
+        """Return what an activation's output rests on along each chain through its stage."""
+        name = activation.stage.name
+        links = self._links.get(name)
+        if links is None:
+            return NO_HEADS if activation.inputs else self.read(name, activation.capture_ns)
+        heads: dict[int, int] = {}
+        for number, places in links:
+            for place in places:
+                buffer = activation.inputs[place]
+                if buffer is not None and number in buffer.heads:
+                    heads[number] = buffer.heads[number]
+        return heads
 
     def published(self, activation: Activation, buffer: Buffer) -> None:
-        """Note a publication; it may be the head of one chain and the tail of another."""
-        for chain in self._chains:
-            if chain.head == buffer.producer:
-                chain.started(buffer.capture_ns)
-            if chain.tail == buffer.producer and chain.head in buffer.origins:
-                origin = buffer.origins[chain.head]
-                record = chain.published(self._state.now_ns, activation.id, origin)
+        """Note a publication at the end of the chains that end here."""
+        for number in self._tails.get(buffer.producer, ()):
+            if number in buffer.heads:
+                chain = self._chains[number]
+                record = chain.published(self._state.now_ns, activation.id, buffer.heads[number])
                 self._state.out.append(Record(record))
 
     def limit_passed(self, watch: Watch) -> None:
@@ -87,8 +121,6 @@ class Chain:
 
     def __init__(self, spec: ChainSpec, timers: Timers) -> None:
         self.spec = spec
-        self.head = spec.path[0]
-        self.tail = spec.path[-1]
         self.known_ns: int | None = None
         self.resting_ns: int | None = None
         self._timers = timers
@@ -99,17 +131,17 @@ class Chain:
         if not self._watches and self.known_ns is None:
             self._arm("reaction", self.spec.reaction_ns, capture_ns)
 
-    def published(self, now_ns: int, activation: int, origin: Origin) -> ChainRecord:
-        """Note an output that rests on `origin` of the head."""
+    def published(self, now_ns: int, activation: int, capture_ns: int) -> ChainRecord:
+        """Note an output that rests on what the head captured then."""
         reaction_ns = None
-        if self.known_ns is None or origin.newest_ns > self.known_ns:
+        if self.known_ns is None or capture_ns > self.known_ns:
             reaction_ns = None if self.known_ns is None else now_ns - self.known_ns
-            self.known_ns = origin.newest_ns
-            self._arm("reaction", self.spec.reaction_ns, origin.newest_ns)
+            self.known_ns = capture_ns
+            self._arm("reaction", self.spec.reaction_ns, capture_ns)
         age_ns = None if self.resting_ns is None else now_ns - self.resting_ns
-        self.resting_ns = origin.oldest_ns
-        self._arm("age", self.spec.age_ns, origin.oldest_ns)
-        path_ns = now_ns - origin.oldest_ns
+        self.resting_ns = capture_ns
+        self._arm("age", self.spec.age_ns, capture_ns)
+        path_ns = now_ns - capture_ns
         return ChainRecord(self.spec.name, now_ns, activation, reaction_ns, age_ns, path_ns)
 
     def _arm(self, promise: Promise, limit_ns: int | None, capture_ns: int) -> None:

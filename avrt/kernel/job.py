@@ -40,6 +40,12 @@ class Task:
         """Whether a job is open here or its work still holds the stream."""
         return self.occupant is not None or bool(self.waiting)
 
+    @property
+    def stranded(self) -> bool:
+        """Whether the device on which its work was started is lost."""
+        device = None if self.occupant is None else self.occupant.device
+        return device is not None and device.lost
+
 
 @dataclass(slots=True, eq=False)
 class Activation:

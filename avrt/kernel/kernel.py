@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 from heapq import heappop
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
@@ -68,9 +68,8 @@ class Kernel:
 
     def __init__(self, spec: PipelineSpec, *, recorded: Sequence[str] = ()) -> None:
         devices = {d.name: DeviceQueue(d, spec.policy) for d in spec.devices}
-        for device in spec.devices:
-            if device.fallback is not None:
-                devices[device.name].fallback = devices[device.fallback]
+        for device in devices.values():
+            device.places = _places(spec, device, devices)
         tasks = _make_tasks(spec, devices)
         self._state = State(Buffers(frozenset(recorded)), nominal_mode(spec, tasks))
         self._devices = devices
@@ -83,6 +82,7 @@ class Kernel:
         self._lifecycle.released = self._releases.inputs_released
         self._lifecycle.ended = self._activation_ended
         self._source_order = {source.name: i for i, source in enumerate(spec.sources)}
+        self._device_order = {name: i for i, name in enumerate(devices)}
         self._legality = Legality(
             self._state,
             self._source_order,
@@ -132,7 +132,7 @@ class Kernel:
         for event in arrivals:
             self._apply(event)
         releases = self._releases
-        while releases.pending:
+        while releases.pending or (heap and heap[0][0] <= at_ns):
             releases.release_pending()
             self._fire_timers()
         self._lifecycle.check_budgets()
@@ -160,17 +160,37 @@ class Kernel:
                 return events
             self._apply(events[0])
             return ()
-        for event in _in_order([e for e in events if not isinstance(e, _RELEASES)]):
+        for event in self._ends_in_order([e for e in events if not isinstance(e, _RELEASES)]):
             self._apply(event)
         return self._arrivals_in_order([e for e in events if isinstance(e, _RELEASES)])
 
     def _arrivals_in_order(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return arrivals by source order and sequence, then mode requests, then the drain."""
 
-        def rank(event: Event) -> tuple[int, int]:
+        def rank(event: Event) -> tuple[int, int, int, str]:
             if isinstance(event, Arrived):
-                return (self._source_order[event.source], event.sequence)
-            return (len(self._source_order) + isinstance(event, Drain), 0)
+                return (self._source_order[event.source], event.sequence, event.buffer, "")
+            cause = event.cause if isinstance(event, ModeRequested) else ""
+            return (len(self._source_order) + isinstance(event, Drain), 0, 0, cause)
+
+        return sorted(events, key=rank) if len(events) > 1 else events
+
+    def _ends_in_order(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return what ended or was lost in one instant in the order it is taken in."""
+
+        def rank(event: Event) -> tuple[int, int]:
+            phase = _PHASES[type(event)]
+            match event:
+                case Started() | Completed() | Failed() | Hung():
+                    return (phase, event.job)
+                case Voted():
+                    return (phase, event.activation)
+                case StreamLost():
+                    return (phase, self._tasks[event.stream].index)
+                case DeviceLost() | DeviceBack():
+                    return (phase, self._device_order[event.device])
+                case _:
+                    return (phase, event.buffer if isinstance(event, Read) else 0)
 
         return sorted(events, key=rank) if len(events) > 1 else events
 
@@ -194,30 +214,24 @@ class Kernel:
             case StreamLost():
                 self._lose_stream(self._tasks[event.stream])
             case DeviceLost():
-                self._device_changed(self._devices[event.device], "lost")
+                self._device_lost(self._devices[event.device])
             case DeviceBack():
-                self._device_changed(self._devices[event.device], "back")
+                self._device_back(self._devices[event.device])
             case Read():
                 state.buffers.read(event.buffer, state.out)
             case ModeRequested():
                 refused = ModeRecord(state.mode.name, state.now_ns, event.cause, entered=False)
                 state.out.append(Record(refused))
-            case Drain():
-                state.draining = True
-            case SegmentEnded():
-                raise AssertionError("refused by Legality")
             case _:
-                assert_never(event)
+                assert isinstance(event, Drain)  # Legality refuses SegmentEnded
+                state.draining = True
 
     def _completed(self, event: Completed) -> None:
         state = self._state
         job = self._lifecycle.working[event.job]
         job.device_ns = event.device_ns
         buffer = self._releases.output(job, event.buffer)
-        if job.outcome is None:
-            job.output = buffer
-        if not self._lifecycle.completed(job):
-            job.output = None
+        if not self._lifecycle.completed(job, buffer):
             state.out.append(Discard(job.id))
             state.buffers.drop(buffer, state.out)
 
@@ -251,23 +265,33 @@ class Kernel:
             self._state.out.append(Vote(activation.id, done))
 
     def _lose_stream(self, task: Task) -> None:
-        record = ResourceRecord(task.name, self._state.now_ns, "lost")
-        self._state.out.append(Record(record))
+        if task.lost:  # it hung in this instant
+            return
+        self._note_resource(task.name, "lost")
         self._lifecycle.lose(task)
 
-    def _device_changed(self, device: DeviceQueue, state: Literal["lost", "back"]) -> None:
-        """Move the streams of a device that was lost, or is back, to where they can run."""
-        device.lost = state == "lost"
-        record = ResourceRecord(device.name, self._state.now_ns, state)
-        self._state.out.append(Record(record))
+    def _device_lost(self, device: DeviceQueue) -> None:
+        """Move the streams of a lost device to their fallback, or lose them with it."""
+        device.lost = True
+        self._note_resource(device.name, "lost")
         for task in self._tasks.values():
-            target: DeviceQueue | None = task.home
-            while target is not None and target.lost:
-                target = target.fallback
-            if target is None:
-                self._lifecycle.lose(task)
-            elif target is not task.device or task.lost:
-                self._lifecycle.move(task, target)
+            if task.device is device or task.stranded:
+                target = _first_alive(task.home)
+                if target is None:
+                    self._lifecycle.lose(task)
+                else:
+                    self._lifecycle.move(task, target)
+
+    def _device_back(self, device: DeviceQueue) -> None:
+        """Give a device that works again the streams that prefer it, empty."""
+        device.lost = False
+        self._note_resource(device.name, "back")
+        for task in self._tasks.values():
+            if _first_alive(task.home) is device:
+                self._lifecycle.move(task, device)
+
+    def _note_resource(self, name: str, state: Literal["lost", "back"]) -> None:
+        self._state.out.append(Record(ResourceRecord(name, self._state.now_ns, state)))
 
     # Timers
 
@@ -324,28 +348,28 @@ _PHASES = {
     Hung: 1,
     Voted: 2,
     StreamLost: 3,
-    DeviceLost: 3,
-    DeviceBack: 3,
-    Read: 4,
+    DeviceLost: 4,
+    DeviceBack: 5,
+    Read: 6,
 }
 
 
-def _in_order(events: Sequence[Event]) -> Sequence[Event]:
-    """Return what ended or was lost in one instant in the order it is taken in."""
+def _places(
+    spec: PipelineSpec, device: DeviceQueue, devices: dict[str, DeviceQueue]
+) -> list[DeviceQueue]:
+    """Return where the streams of a device may run, in order; fallbacks may form a ring."""
+    places: list[DeviceQueue] = []
+    here: DeviceQueue | None = device
+    while here is not None and here not in places:
+        places.append(here)
+        fallback = spec.device(here.name).fallback
+        here = None if fallback is None else devices[fallback]
+    return places
 
-    def rank(event: Event) -> tuple[int, int]:
-        phase = _PHASES[type(event)]
-        match event:
-            case Started() | Completed() | Failed() | Hung():
-                return (phase, event.job)
-            case Voted():
-                return (phase, event.activation)
-            case Read():
-                return (phase, event.buffer)
-            case _:
-                return (phase, 0)
 
-    return sorted(events, key=rank) if len(events) > 1 else events
+def _first_alive(device: DeviceQueue) -> DeviceQueue | None:
+    """Return the device itself or the first of its fallbacks that is not lost."""
+    return next((place for place in device.places if not place.lost), None)
 
 
 def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Task]:
@@ -357,8 +381,6 @@ def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Tas
         for copy_index in range(copies):
             name = stage.name if copies == 1 else f"{stage.name}.{copy_index}"
             tasks.append(Task(len(tasks), name, stage, device, device))
-        target: DeviceQueue | None = device
-        while target is not None:
-            target.serve(stage.criticality)
-            target = target.fallback
+        for place in device.places:
+            place.serve(stage.criticality)
     return tasks

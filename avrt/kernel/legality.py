@@ -56,32 +56,33 @@ class Legality:
         """Raise KernelError if this call may not come now."""
         if at_ns < self._state.now_ns:
             raise KernelError(f"time went back from {self._state.now_ns} to {at_ns} ns")
-        if not events:
-            return
-        ended: set[int] = set()
-        buffers: set[int] = set()
         for event in events:
-            problem = self._problem(event, ended, buffers)
+            problem = self._problem(event)
             if problem:
                 raise KernelError(f"illegal at {at_ns} ns: {event}: {problem}")
+        if len(events) > 1:
+            claims = [claim for event in events for claim in _claims(event)]
+            if len(set(claims)) < len(claims):
+                twice = next(claim for claim in claims if claims.count(claim) > 1)
+                raise KernelError(f"illegal at {at_ns} ns: {twice[0]} {twice[1]} twice in one call")
 
     def _problem(  # noqa: C901, PLR0911, PLR0912 - one case an event
-        self, event: Event, ended: set[int], buffers: set[int]
+        self, event: Event
     ) -> str:
         match event:
             case Completed():
-                return self._job(event.job, ended) or self._new(event.buffer, buffers)
+                return self._job(event.job) or self._new(event.buffer)
             case Failed() | Hung():
-                return self._job(event.job, ended)
+                return self._job(event.job)
             case Arrived():
-                return self._arrival(event) or self._new(event.buffer, buffers)
+                return self._arrival(event) or self._new(event.buffer)
             case Started():
                 known = event.job in self._working
                 return "" if known else "this job is not on a stream"
             case SegmentEnded():
                 return "no job has a second segment"
             case Voted():
-                return self._vote(event, buffers)
+                return self._vote(event)
             case Read():
                 unread = self._state.buffers.is_unread(event.buffer)
                 return "" if unread else "no outside reader holds this buffer"
@@ -94,40 +95,27 @@ class Legality:
             case _:
                 assert_never(event)
 
-    def _job(self, job_id: int, ended: set[int]) -> str:
+    def _job(self, job_id: int) -> str:
         job = self._working.get(job_id)
         if job is None:
             return "this job is not on a stream"
-        if job.since_ns is None:
-            return "this job is preempted"
-        if job_id in ended:
-            return "this job ends twice"
-        ended.add(job_id)
-        return ""
+        return "this job is preempted" if job.since_ns is None else ""
 
-    def _new(self, handle: int, buffers: set[int]) -> str:
-        if handle in self._state.buffers or handle in buffers:
-            return "this buffer is live"
-        buffers.add(handle)
-        return ""
+    def _new(self, handle: int) -> str:
+        return "this buffer is live" if handle in self._state.buffers else ""
 
     def _arrival(self, event: Arrived) -> str:
         if self._state.draining:
             return "nothing arrives after Drain"
         return "" if event.source in self._sources else "no such source"
 
-    def _vote(self, event: Voted, decided: set[int]) -> str:
+    def _vote(self, event: Voted) -> str:
         activation = self._voting.get(event.activation)
         if activation is None:
             return "no vote is open on this activation"
         candidates = [job.output.handle for job in activation.jobs if job.output is not None]
-        if event.buffer is not None and event.buffer not in candidates:
-            return "the vote selects no output of this activation"
-        marker = -1 - event.activation
-        if marker in decided:
-            return "this vote is decided twice"
-        decided.add(marker)
-        return ""
+        selects_one = event.buffer is None or event.buffer in candidates
+        return "" if selects_one else "the vote selects no output of this activation"
 
     def _resource(self, event: StreamLost | DeviceLost | DeviceBack) -> str:
         if isinstance(event, StreamLost):
@@ -141,3 +129,28 @@ class Legality:
         if device.lost == isinstance(event, DeviceLost):
             return "lost already" if device.lost else "not lost"
         return ""
+
+
+def _claims(event: Event) -> tuple[tuple[str, object], ...]:
+    """Return what an event uses up: no other event of the same call may have it too."""
+    claims: tuple[tuple[str, object], ...] = ()
+    match event:
+        case Completed():
+            claims = (("job", event.job), ("buffer", event.buffer))
+        case Failed() | Hung():
+            claims = (("job", event.job),)
+        case Arrived():
+            claims = (("buffer", event.buffer),)
+        case Voted():
+            claims = (("vote", event.activation),)
+        case Read():
+            claims = (("read", event.buffer),)
+        case StreamLost():
+            claims = (("stream", event.stream),)
+        case DeviceLost() | DeviceBack():
+            claims = (("device", event.device),)
+        case Drain():
+            claims = (("drain", ""),)
+        case _:
+            pass
+    return claims

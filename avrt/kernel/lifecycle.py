@@ -19,6 +19,7 @@ from avrt.model.records import JobRecord, OverrunRecord
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Activation, Job, Task
     from avrt.kernel.queues import DeviceQueue
     from avrt.kernel.state import State
@@ -106,7 +107,7 @@ class Lifecycle:
             urgent = device.more_critical(choice, state.now_ns, state.mode)
         job = choice if urgent is None else urgent
         if not job.activation.bound and (reason := self.bind(job.activation)):
-            self._skip(job, reason)
+            self._withdraw(job, "skipped", reason)
             return True
         if victim is not None:
             self._preempt(victim)
@@ -115,11 +116,14 @@ class Lifecycle:
         self._start(job)
         return True
 
-    def _skip(self, job: Job, reason: str) -> None:
-        """End a job that finds at its first dispatch that it cannot run."""
-        job.task.waiting.remove(job)
-        self._end(job, "skipped", reason)
-        self._offer(job.task)
+    def _withdraw(self, job: Job, outcome: Outcome, reason: str) -> None:
+        """End a job that has not started."""
+        waiting = job.task.waiting
+        was_first = waiting[0] is job
+        waiting.remove(job)
+        self._end(job, outcome, reason)
+        if was_first:
+            self._offer(job.task)
 
     def _start(self, job: Job) -> None:
         state, task = self._state, job.task
@@ -179,9 +183,7 @@ class Lifecycle:
 
     def latest_start_passed(self, job: Job) -> None:
         """Shed a displaced job that can no longer be in time."""
-        job.task.waiting.remove(job)
-        self._end(job, "shed", "overload")
-        self._offer(job.task)
+        self._withdraw(job, "shed", "overload")
 
     # Budgets: only jobs on a slot spend them, so there is no timer to keep
 
@@ -205,25 +207,33 @@ class Lifecycle:
         self._overruns.clear()
 
     def _overrun(self, job: Job) -> None:
+        self._note_overrun(job)
+        if job.task.stage.on_overrun == "abort":
+            self.abort(job, "budget")
+
+    def _note_overrun(self, job: Job) -> None:
         job.budget_end_ns = NEVER_NS
         budget_ns = self._state.mode.parameters[job.task.index].budget_ns
         record = OverrunRecord(job.id, job.task.name, self._state.now_ns, budget_ns)
         self._state.out.append(Record(record))
-        if job.task.stage.on_overrun == "abort":
-            self.abort(job, "budget")
 
     # How work and jobs end
 
-    def completed(self, job: Job) -> bool:
-        """End a job whose work is done; return whether its result is wanted."""
+    def completed(self, job: Job, output: Buffer) -> bool:
+        """End a job whose work is done; return whether its result is wanted.
+
+        A driver that wakes late reports it after a due time or a budget that no timer told of.
+        """
         self.work_ended(job)
-        if job.outcome is None and self._state.now_ns > job.due_ns:
-            if not job.missed:
-                self._miss(job)
-            if job.task.stage.on_miss == "abort":
-                self._end(job, "aborted", "deadline")
+        if job.outcome is None and self._due_unseen(job) and job.task.stage.on_miss == "abort":
+            self._end(job, "aborted", "deadline")
+        if job.outcome is None and job.budget_end_ns < self._state.now_ns:
+            self._note_overrun(job)
+            if job.task.stage.on_overrun == "abort":
+                self._end(job, "aborted", "budget")
         if job.outcome is not None:
             return False
+        job.output = output
         self._end(job, "late" if job.missed else "met", "")
         return True
 
@@ -231,14 +241,20 @@ class Lifecycle:
         """End a job whose work ended without a result."""
         self.work_ended(job)
         if job.outcome is None:
+            self._due_unseen(job)
             self._end(job, "aborted", reason)
+
+    def _due_unseen(self, job: Job) -> bool:
+        """Raise the miss of an open job whose due time passed while nobody woke the kernel."""
+        if job.missed or self._state.now_ns <= job.due_ns:
+            return False
+        self._miss(job)
+        return True
 
     def abort(self, job: Job, reason: str) -> None:
         """End an open job before its work is done."""
         if job.start_ns is None:
-            job.task.waiting.remove(job)
-            self._end(job, "aborted", reason)
-            self._offer(job.task)
+            self._withdraw(job, "aborted", reason)
             return
         assert job.device is not None
         self._state.out.append(Abort(job.id))
@@ -252,15 +268,16 @@ class Lifecycle:
         if task.occupant is not None:
             self.failed(task.occupant, "lost")
         while task.waiting:
-            self._end(task.waiting.popleft(), "aborted", "lost")
+            job = task.waiting.popleft()
+            self._due_unseen(job)
+            self._end(job, "aborted", "lost")
 
     def move(self, task: Task, device: DeviceQueue) -> None:
         """Let the stream's jobs run on another device; what runs on a lost one is lost."""
         task.device = device
         task.lost = False
-        occupant = task.occupant
-        if occupant is not None and occupant.device is not None and occupant.device.lost:
-            self.failed(occupant, "lost")
+        if task.occupant is not None and task.stranded:
+            self.failed(task.occupant, "lost")
         else:
             self._offer(task)
 
@@ -277,6 +294,8 @@ class Lifecycle:
     def _miss(self, job: Job) -> None:
         job.missed = True
         device = job.device or job.task.device
+        if job.start_ns is None:  # behind another job of its task it has no key yet
+            job.key = device.key_of(job, self._state.mode.parameters[job.task.index])
         self._state.out.append(Record(explain_miss(job, device, self._state.now_ns)))
         self._note_miss(job)
 

@@ -11,7 +11,7 @@ are dropped when met, so every operation is O(log n) in the ready jobs.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -30,20 +30,23 @@ HISTORY_MIN = 64
 
 
 class DeviceQueue:
-    """One device: its ready heap, its slots, and who held them since the oldest open release."""
+    """One device: its ready heap, its slots, and who held them since the oldest open release.
+
+    `places` are where its streams may run: here, then on its fallback, on that one's, and so on.
+    """
 
     def __init__(self, spec: DeviceSpec, policy: Policy) -> None:
         self.name = spec.name
         self.slots = spec.slots
         self.preemptive = spec.preemptive
-        self.fallback: DeviceQueue | None = None
+        self.places: list[DeviceQueue] = []
         self.lost = False
         self.free_slots = spec.slots
         self.running: list[Job] = []
         self.ready: list[Entry] = []
         self.history: list[Stretch] = []
         self._history_limit = HISTORY_MIN
-        self._key = KEYS[policy]
+        self.key_of = KEYS[policy]
         self._dynamic = policy == "llf"
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
@@ -60,12 +63,15 @@ class DeviceQueue:
         """Make a job ready; its key is computed here, once per stay in the queue."""
         task = job.task
         parameters = mode.parameters[task.index]
-        job.key = self._key(job, parameters)
+        job.key = self.key_of(job, parameters)
         entry = (job.key, task.index, job.index, job)
         heappush(self.ready, entry)
         if self.graded and task.stage.criticality > self._levels[0]:
             heap = self._urgent.setdefault(task.stage.criticality, [])
             self._top(heap)  # drops what ended, so the heap stays as short as the queue
+            if job.start_ns is not None:  # an older entry does not know what it has received since
+                heap[:] = [entry for entry in heap if entry[3] is not job]
+                heapify(heap)
             heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
 
     def peek(self) -> Job | None:
@@ -107,18 +113,19 @@ class DeviceQueue:
         """Take a job off its slot."""
         since_ns = job.since_ns
         assert since_ns is not None
+        if len(self.history) >= self._history_limit:
+            self._forget()
         self.running.remove(job)
         self.free_slots += 1
         job.executed_ns += now_ns - since_ns
         job.since_ns = None
-        if len(self.history) >= self._history_limit:
-            self._forget()
         self.history.append((job, since_ns, now_ns))
 
     def _top(self, heap: list[Entry]) -> Job | None:
         while heap:
             job = heap[0][3]
-            if job.outcome is None and job.since_ns is None and job.task.device is self:
+            device = job.device or job.task.device
+            if job.outcome is None and job.since_ns is None and device is self:
                 return job
             heappop(heap)
         return None

@@ -11,17 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from avrt.kernel.chains import Chains
+from avrt.kernel.chains import NO_HEADS, Chains
 from avrt.kernel.job import Activation, Job
 from avrt.kernel.sync import Synchroniser, SyncSet
 from avrt.kernel.timers import PUBLISH, RELEASE, SYNC
 from avrt.model.commands import Publish, Record
-from avrt.model.message import Origin, merge_origins
 from avrt.model.records import SyncRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Task
     from avrt.kernel.lifecycle import Lifecycle
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 # A release that this instant will make, sorted so that pipeline-file order decides: stage index,
 # release time, a number that makes the order total, capture time, inputs (held for it already).
 Pending = tuple[int, int, int, int, "list[Buffer | None]"]
-
-NO_ORIGINS: Mapping[str, Origin] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -78,7 +73,6 @@ class Releases:
         self._activations = 0
         self._jobs = 0
         self.chains = Chains(spec, state)
-        self._heads = self.chains.heads
         self._wire(spec)
         for index, stage in enumerate(spec.stages):
             if stage.period_ns is not None:
@@ -111,22 +105,15 @@ class Releases:
         """Take in a source's message."""
         state = self._state
         capture_ns = event.capture_ns
-        origins = NO_ORIGINS
-        if event.source in self._heads:
-            origins = {event.source: Origin(capture_ns, capture_ns)}
-            self.chains.read(event.source, capture_ns)
-        buffer = state.buffers.make(event.buffer, event.source, capture_ns, origins)
+        heads = self.chains.read(event.source, capture_ns)
+        buffer = state.buffers.make(event.buffer, event.source, capture_ns, heads)
         self._distribute(buffer, min(event.log_ns, state.now_ns))
 
     def output(self, job: Job, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
         activation = job.activation
-        name, origins = activation.stage.name, NO_ORIGINS
-        if self._heads:
-            origins = merge_origins(b.origins for b in activation.inputs if b is not None)
-            if not activation.inputs and name in self._heads:
-                origins = {name: Origin(activation.capture_ns, activation.capture_ns)}
-        return self._state.buffers.make(handle, name, activation.capture_ns, origins)
+        heads = self.chains.carried(activation) if self.chains else NO_HEADS
+        return self._state.buffers.make(handle, activation.stage.name, activation.capture_ns, heads)
 
     def decide(self, activation: Activation, buffer: Buffer) -> None:
         """Publish the output of an activation, now or at its deadline."""
@@ -142,7 +129,7 @@ class Releases:
         state, buffer = self._state, activation.decision
         assert buffer is not None
         state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
-        if buffer.origins:
+        if buffer.heads:
             self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
 

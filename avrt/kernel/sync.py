@@ -57,13 +57,14 @@ class Synchroniser:
         for candidate in self._open:
             if candidate.members[place] is None and self._fits(candidate, buffer):
                 candidate.members[place] = buffer
+                self._sort()
                 return candidate, False
         members: list[Buffer | None] = [None] * len(self.stage.inputs)
         members[place] = buffer
         self._opened += 1
         opened = SyncSet(self.stage_index, members, self._opened)
         self._open.append(opened)
-        self._open.sort(key=lambda s: (s.earliest_ns, s.opened))
+        self._sort()
         return opened, True
 
     def crowded_out(self) -> SyncSet | None:
@@ -73,6 +74,9 @@ class Synchroniser:
     def close(self, closed: SyncSet) -> None:
         closed.released = True
         self._open.remove(closed)
+
+    def _sort(self) -> None:
+        self._open.sort(key=lambda s: (s.earliest_ns, s.opened))
 
     def _fits(self, candidate: SyncSet, buffer: Buffer) -> bool:
         low_ns = min(candidate.earliest_ns, buffer.capture_ns)
