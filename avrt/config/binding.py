@@ -17,7 +17,7 @@ import inspect
 import pkgutil
 import sys
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2s
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -26,7 +26,7 @@ from avrt.errors import SpecError, did_you_mean
 from avrt.model.stage import FunctionStage, Stage, process_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
     from types import ModuleType
 
     from avrt.model.spec import StageSpec
@@ -44,6 +44,12 @@ _FAILURES = (
     TypeError,
     ValueError,
 )
+SCALARS: Mapping[str, tuple[type, ...]] = {
+    "float": (int, float),
+    "int": (int,),
+    "str": (str,),
+    "bool": (bool,),
+}
 _MESSAGE_CHARS_MAX = 200
 
 
@@ -152,10 +158,26 @@ def _resolve_stage(stage: StageSpec, folder: Path | None) -> object:
 
 def _check_params(stage: StageSpec, function: object, title: str) -> None:
     if isinstance(function, type):
-        _check_names(stage, "params", stage.params, _parameters(function), title)
+        parameters = _parameters(function)
+        _check_names(stage, "params", stage.params, parameters, title)
+        for name, value in stage.params.items():
+            _check_scalar(stage, name, value, parameters.get(name))
     elif stage.params:
         what = f"{title} is a function and takes no parameters; write a class derived from Stage"
         raise SpecError(what, ("stages", stage.name, "params"))
+
+
+def _check_scalar(
+    stage: StageSpec, name: str, value: object, parameter: inspect.Parameter | None
+) -> None:
+    """Refuse a value that is plainly not what a parameter annotated as a scalar takes."""
+    annotation = None if parameter is None else parameter.annotation
+    label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    kinds = SCALARS.get(label)
+    if kinds is None or (isinstance(value, kinds) and (bool in kinds) == isinstance(value, bool)):
+        return
+    expected = {"float": "a number", "int": "a whole number", "str": "text"}.get(label, "a boolean")
+    raise SpecError(f"expected {expected}, found {value!r}", ("stages", stage.name, "params", name))
 
 
 def _check_names(
@@ -208,7 +230,7 @@ def _load_file(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with ExitStack() as undo:
+    with ExitStack() as undo, _neighbours(path.parent):
         sys.modules[name] = module  # dataclasses and pickle look their module up there
         undo.callback(sys.modules.pop, name)
         try:
@@ -217,6 +239,17 @@ def _load_file(path: Path) -> ModuleType:
             raise SpecError(f"importing {path} failed: {_told(error)}") from error
         undo.pop_all()
     return module
+
+
+@contextmanager
+def _neighbours(folder: Path) -> Iterator[None]:
+    """Let a file import its neighbours, as it could if it were run as a script."""
+    entry = str(folder.resolve())
+    sys.path.insert(0, entry)
+    try:
+        yield
+    finally:
+        sys.path.remove(entry)
 
 
 def _no_module(name: str, folder: Path) -> str:

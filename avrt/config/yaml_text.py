@@ -192,7 +192,7 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     problem = " ".join(str(error.problem).split())
     if r"'\t'" in problem:
         return "not valid YAML: a tab cannot indent; use spaces"
-    return f"not valid YAML: {problem}"
+    return f"not valid YAML: {problem}; check indentation, colons and brackets here and just above"
 
 
 def _no_such_file(path: Path) -> str:

@@ -60,12 +60,13 @@ class SourceMessage:
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """What became of one topic: `lost` is what the log promises less what was delivered."""
+    """What became of one topic's messages: delivered, lost, or unread if the run was stopped."""
 
     type: str
     messages: int
     delivered: int
     lost: int
+    unread: int
 
 
 @dataclass(slots=True)
@@ -92,6 +93,8 @@ class MergedLog:
         self._decoder = Decoder()
         self._anomalies = Anomalies()
         self._delivered: dict[str, int] = {}
+        self._undecodable: dict[str, int] = {}
+        self._ended = False
         self._images: dict[str, list[_Source]] = {}
         self._camera_infos: dict[str, list[_Source]] = {}
         for order, spec in enumerate(sources):
@@ -117,8 +120,9 @@ class MergedLog:
         counts: dict[str, TopicCount] = {}
         for topic in dict.fromkeys(used):
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
-            lost = max(0, info.messages - delivered)
-            counts[topic] = TopicCount(info.type, info.messages, delivered, lost)
+            rest = max(0, info.messages - delivered)
+            lost = rest if self._ended else self._undecodable.get(topic, 0)
+            counts[topic] = TopicCount(info.type, info.messages, delivered, lost, rest - lost)
         return counts
 
     def __iter__(self) -> Iterator[SourceMessage]:
@@ -180,6 +184,7 @@ class MergedLog:
             damage = error
         if group:
             yield group
+        self._ended = True
         if damage is not None:
             raise damage
 
@@ -188,6 +193,7 @@ class MergedLog:
             decoded = self._decoder.decode(raw)
         except InputError as error:
             self._anomalies.add("undecodable", raw.topic, raw.log_ns, str(error))
+            self._undecodable[raw.topic] = self._undecodable.get(raw.topic, 0) + 1
             return None
         self._delivered[raw.topic] = self._delivered.get(raw.topic, 0) + 1
         return decoded

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from avrt.errors import InputError
+from avrt.errors import InputError, did_you_mean
 from avrt.logs.mcap_file import MAGIC, File
 from avrt.logs.mcap_reader import McapReader
 
@@ -53,7 +53,12 @@ def open_log(path: str | Path) -> LogReader:
     Raises:
         InputError: it is missing, empty, a directory, or of no known format.
     """
-    file = File(Path(path))
+    path = Path(path)
+    if not path.exists():
+        names = sorted(p.name for p in path.parent.glob("*.mcap"))
+        remedy = f"; {did_you_mean(path.name, names)}" if names else ""
+        raise InputError(f"no such log{remedy}", str(path))
+    file = File(path)
     magic = file.read_at(0, len(MAGIC))
     if magic == MAGIC:
         return McapReader(file)

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -81,12 +82,15 @@ class RunRecord:
             compression=CompressionType.NONE,
             enable_data_crcs=True,
         )
-        self._writer.start(profile="ros2", library="avrt")
-        self._writer.add_metadata(CONDITIONS, dict(conditions))
-        self._attach(PIPELINE_JSON, "application/json", pipeline_json)
-        if pipeline_yaml is not None:
-            self._attach(PIPELINE_YAML, "application/yaml", pipeline_yaml)
-        self.flush()
+        with ExitStack() as undo:
+            undo.callback(self._file.close)
+            self._writer.start(profile="ros2", library="avrt")
+            self._writer.add_metadata(CONDITIONS, dict(conditions))
+            self._attach(PIPELINE_JSON, "application/json", pipeline_json)
+            if pipeline_yaml is not None:
+                self._attach(PIPELINE_YAML, "application/yaml", pipeline_yaml)
+            self.flush()
+            undo.pop_all()
 
     def input(self, topic: str, raw: RawMessage) -> None:
         """Record a sensor message as it came, at its own log time."""

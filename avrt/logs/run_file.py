@@ -17,11 +17,12 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.records import Attachment, DataEnd, Metadata
 
-from avrt.errors import InputError
+from avrt.errors import InputError, SpecError, did_you_mean
 from avrt.logs.mcap_file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, File, read_extent
 from avrt.logs.mcap_layout import walk_layout
 from avrt.logs.payload_json import from_json
 from avrt.logs.record import CONDITIONS, JOURNAL, OUTPUT, PIPELINE_JSON, PIPELINE_YAML, RESULT
+from avrt.model import codec
 from avrt.model.message import Message
 
 if TYPE_CHECKING:
@@ -132,6 +133,14 @@ class RunFile:
         """Return the stages whose outputs are in the record."""
         return [t.removeprefix(OUTPUT) for t in self._channels if t.startswith(OUTPUT)]
 
+    def declared_stages(self) -> list[str]:
+        """Return the stages of the pipeline that ran; none when the record does not tell."""
+        try:
+            spec = codec.decode_pipeline(codec.from_json(self.pipeline_json or ""))
+        except ValueError:
+            return []
+        return [stage.name for stage in spec.stages]
+
     def close(self) -> None:
         self._file.close()
 
@@ -215,8 +224,15 @@ class RunFile:
 def read_outputs(path: str | Path, stage: str) -> list[Message[object]]:
     """Return everything a stage published in a run, with its numbers as they were.
 
+    Payload classes of avrt come back as themselves, a dataclass of yours as the mapping of its
+    fields, tuples for lists; bulk arrays (points, pixels) are not kept.
+
     Raises:
+        SpecError: the run's pipeline has no such stage.
         InputError: the record, or one of these outputs, is damaged.
     """
     with RunFile(path) as run:
+        declared = run.declared_stages()
+        if declared and stage not in declared:
+            raise SpecError(f"the run has no stage {stage!r}; {did_you_mean(stage, declared)}")
         return list(run.outputs(stage))

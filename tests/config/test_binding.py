@@ -245,3 +245,51 @@ def test_a_target_in_memory_is_checked_like_a_file():
 
     check_target(spec(), Counter)
     assert "Counter has no input 'img'" in told(check_target, spec(inputs=("img",)), Counter)
+
+
+def test_a_stage_file_imports_its_neighbours(tmp_path):
+    (tmp_path / "neighbour_of_mine.py").write_text("LIMIT = 7\n", encoding="utf-8")
+    text = "from neighbour_of_mine import LIMIT\n\n\ndef near(cloud):\n    return LIMIT\n"
+    (tmp_path / "with_neighbour.py").write_text(text, encoding="utf-8")
+    assert resolve("with_neighbour.py:near", tmp_path)(None) == 7
+
+
+class Scalars(Stage):
+    def __init__(self, limit: float = 1.0, count: int = 1, name: str = "", on: bool = False):  # noqa: FBT001, FBT002
+        pass
+
+    def process(self, cloud):
+        return cloud
+
+
+def scalar_spec(params):
+    return StageSpec(
+        name="it",
+        device="cpu",
+        wcet_ns=1,
+        deadline_ns=1,
+        inputs=(InputSpec(name="cloud", source="lidar"),),
+        trigger="cloud",
+        params=params,
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"limit": "8 m"}, "stages.it.params.limit: expected a number, found '8 m'"),
+        ({"count": 1.5}, "stages.it.params.count: expected a whole number, found 1.5"),
+        ({"count": True}, "stages.it.params.count: expected a whole number, found True"),
+        ({"name": 3}, "stages.it.params.name: expected text, found 3"),
+        ({"on": 1}, "stages.it.params.on: expected a boolean, found 1"),
+    ],
+)
+def test_a_parameter_is_what_its_annotation_says(params, message):
+    spec = scalar_spec(params)
+    with pytest.raises(SpecError) as raised:
+        check_target(spec, Scalars)
+    assert str(raised.value) == message
+
+
+def test_a_whole_number_is_a_number():
+    check_target(scalar_spec({"limit": 3}), Scalars)

@@ -60,12 +60,12 @@ FILES = [
     (
         "an open bracket",
         "pipeline: a\nstages: {b: [1\n",
-        "3: not valid YAML: expected ',' or ']', but got '<stream end>'",
+        "3: not valid YAML: expected ',' or ']', but got '<stream end>'; check indentation, colons and brackets here and just above",
     ),
     (
         "a second colon",
         "pipeline: a: b\n",
-        "1: not valid YAML: mapping values are not allowed here",
+        "1: not valid YAML: mapping values are not allowed here; check indentation, colons and brackets here and just above",
     ),
     (
         "a control character",

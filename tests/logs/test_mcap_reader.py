@@ -192,7 +192,7 @@ def test_what_is_no_mcap_is_unusable(tmp_path, content):
 
 
 def test_a_missing_file_and_a_directory_are_unusable(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such log"):
         open_log(tmp_path / "none.mcap")
     with pytest.raises(InputError, match="directory"):
         open_log(tmp_path)
