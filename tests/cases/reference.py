@@ -1,0 +1,98 @@
+"""Which reference cases there are, which of them are run here, and which are left and why.
+
+`exact(...)` marks a test that demands the published values themselves; `bounded(...)` one in which
+the published value is a bound, or a verdict that one schedule can only fail to contradict.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+SHARED = Path(__file__).parents[3] / "shared"
+FOLDER = SHARED / "cases" / "sched"
+COUNT = 136
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+RUN: dict[str, set[str]] = {}
+"""Case id to the kinds of tests that run it; filled as the test modules are imported."""
+
+OVERHEAD = "charging overheads: nothing costs time but the jobs themselves in this version"
+SUPPLY = "a reservation under an executor: there is no periodic supply in this version"
+
+LEFT_TO_ANALYSIS: dict[str, str] = {
+    "fp-susp-5": "self-suspension inside a job: the case does not say where it suspends",
+    "pfair-3": "Pfair is no policy of avrt",
+    "pfair-3-constrained": "Pfair is no policy of avrt",
+    "overhead-schedule": OVERHEAD,
+    "overhead-ctx_switch": OVERHEAD,
+    "overhead-cache_affinity_loss": OVERHEAD,
+    "overhead-ipi_latency": OVERHEAD,
+    "overhead-release_latency": OVERHEAD,
+    "overhead-release": OVERHEAD,
+    "overhead-tick": OVERHEAD,
+    "overhead-initial_cache_load": OVERHEAD,
+    "cs-cost-sim": OVERHEAD,
+    "gpu-busy-prio": "a segment that spins while it waits: stages have no segments yet",
+    "gpu-busy-fifo": "a segment that spins while it waits: stages have no segments yet",
+    "cpa-pjd-delta-min": "an event model without a schedule",
+    "ros2-event-source": SUPPLY,
+    "ros2-timer-1": SUPPLY,
+    "ros2-timer-2": SUPPLY,
+    "ros2-timer-3": SUPPLY,
+    "ros2-pp-1": SUPPLY,
+    "ros2-chain": SUPPLY,
+}
+
+FIELDS_LEFT: dict[str, str] = {
+    "edf-qpa-8": "qpa (a test's verdict; the schedule shows the same set in time)",
+    "edf-qpa-9": "qpa (the schedule shows the same miss)",
+    "edf-qpa-unsched-1": "qpa (the schedule shows the same miss)",
+    "edf-qpa-unsched-2": "qpa (the schedule shows the same miss)",
+    "edf-pdc-buttazzo": "L_star",
+    "can-davis2007-abc": "single_instance of A and B, schedulable_flawed",
+    "fp-liu-layland-2": "utilization",
+    "fp-simso-doc": "utilization",
+    "dhall-m2": "utilization",
+    "dhall-m4": "utilization",
+    "gedf-gfb-yes-bak-no": "BAK: a rejection says nothing about the schedule",
+    "gedf-gfb-no-bcl-yes": "GFB: a rejection says nothing about the schedule",
+}
+"""Parts of cases that are run here which no schedule can show."""
+
+
+@cache
+def all_cases():
+    """Return every reference case by id."""
+    cases = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        for case in yaml.load(text, LOADER)["cases"]:  # noqa: S506 - a safe loader
+            cases[case["id"]] = case
+    return cases
+
+
+def load(case_id):
+    """Return one case; the test is skipped where the shared folder is absent."""
+    if not FOLDER.is_dir():
+        pytest.skip(f"the reference cases are not here: {FOLDER}")
+    return all_cases()[case_id]
+
+
+def exact(*ids):
+    """Run a test over these cases; their values must come out exactly."""
+    return _each("exact", ids)
+
+
+def bounded(*ids):
+    """Run a test over these cases; their values must not be exceeded."""
+    return _each("bounded", ids)
+
+
+def _each(kind, ids):
+    for case_id in ids:
+        RUN.setdefault(case_id, set()).add(kind)
+    return pytest.mark.parametrize("case", ids, indirect=True)
