@@ -7,31 +7,35 @@ print(report.jobs)
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
-from avrt.errors import InputError, SpecError
+from avrt.errors import AvrtError, FaultError, InputError, SpecError
+from avrt.exec.runner import guarded
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
-from avrt.logs.record import RunRecord
+from avrt.logs.record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.model.stage import FunctionStage, Stage, process_inputs, stage
 from avrt.report.summary import RunSummary
 from avrt.units import NS_PER_S, duration_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.execution import Timing
     from avrt.drivers.replay import ReplayResult
     from avrt.model.records import MissRecord
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+T = TypeVar("T")
 
 __all__ = ["Pipeline", "Report", "Stage", "stage"]
 
@@ -97,6 +101,7 @@ class Pipeline:
 
     def source(self, name: str, **keys: object) -> None:
         """Add a source with the keys it has in a pipeline file."""
+        self._check_new("sources", self._sources, name)
         self._sources[name] = keys
 
     def add(self, target: object, *, name: str | None = None, **keys: object) -> None:
@@ -106,13 +111,15 @@ class Pipeline:
         the function's.
         """
         title = name or str(getattr(target, "__name__", type(target).__name__))
+        self._check_new("stages", self._stages, title)
+        process_inputs(target)
         contract = target.contract.keys if isinstance(target, FunctionStage) else {}
         self._stages[title] = {**contract, **keys}
         self._targets[title] = target
-        process_inputs(target)
 
     def chain(self, name: str, **keys: object) -> None:
         """Add an end-to-end promise with the keys it has in a pipeline file."""
+        self._check_new("chains", self._chains, name)
         self._chains[name] = keys
 
     @property
@@ -134,12 +141,14 @@ class Pipeline:
     def check(self) -> PipelineSpec:
         """Return the spec after checking that every stage can be found and fits its inputs."""
         spec = self.spec
-        self._each_stage(spec, check_only=True)
+        for item in spec.stages:
+            self._bind(item, binding.check_target, binding.check_binding)
         return spec
 
     def build(self) -> dict[str, BoundStage]:
         """Return one fresh instance per stage."""
-        return self._each_stage(self.spec, check_only=False)
+        stages = self.spec.stages
+        return {s.name: self._bind(s, binding.build_target, binding.build) for s in stages}
 
     def replay(
         self,
@@ -167,65 +176,94 @@ class Pipeline:
         from avrt.drivers.replay import replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         spec = self.check()
-        costs = _timing(timing, spec)
         hang_ns = HANG_TIMEOUT_NS if hang_timeout is None else _duration(hang_timeout)
+        costs = _timing(timing, spec)
+        if out is not None:
+            self._check_out(out, log, spec)
         with open_log(log) as reader:
             merged = self._placed(lambda: MergedLog(reader, spec.sources))
             stages = self.build()
-            conditions = read_conditions(log=Path(log).name, timing=costs.label, **_devices(spec))
-            record = self._open_record(out, merged.zero_ns, conditions)
-            try:
-                result = replay(
-                    spec,
-                    stages,
-                    merged,
-                    costs,
-                    record=record,
-                    hang_timeout_ns=hang_ns,
-                    progress=progress,
+            more = {**_devices(spec), **_timing_run(costs)}
+            conditions = read_conditions(log=Path(log).name, timing=costs.label, **more)
+            with self._recording(out, merged.zero_ns, conditions) as record:
+                result = self._placed(
+                    lambda: replay(
+                        spec,
+                        stages,
+                        merged,
+                        costs,
+                        record=record,
+                        hang_timeout_ns=hang_ns,
+                        progress=progress,
+                    )
                 )
                 summary = _summary(spec, merged, result, costs, conditions)
                 summary.record = None if out is None else str(out)
                 if record is not None:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
-            finally:
-                if record is not None:
-                    record.close()
         return Report(summary, result.damage)
 
-    def _open_record(
+    @contextmanager
+    def _recording(
         self, out: str | Path | None, zero_ns: int, conditions: Mapping[str, str]
-    ) -> RunRecord | None:
+    ) -> Iterator[RunRecord | None]:
+        """Open the run record, if there is to be one, and close it however the run ends."""
         if out is None:
-            return None
-        return RunRecord(
-            out,
-            zero_ns=zero_ns,
-            conditions=conditions,
-            pipeline_json=to_json(encode(self.spec)),
-            pipeline_yaml=None if self._loaded is None else self._loaded.text,
-        )
+            yield None
+            return
+        try:
+            with RunRecord(
+                out,
+                zero_ns=zero_ns,
+                conditions=conditions,
+                pipeline_json=to_json(encode(self.spec)),
+                pipeline_yaml=None if self._loaded is None else self._loaded.text,
+            ) as record:
+                yield record
+        except OSError as error:
+            raise SpecError(f"cannot write the run record {out}: {error.strerror}") from None
 
-    def _each_stage(self, spec: PipelineSpec, *, check_only: bool) -> dict[str, BoundStage]:
+    def _check_out(self, out: str | Path, log: str | Path, spec: PipelineSpec) -> None:
+        """Refuse to write the record over what the run reads, or two things into one topic."""
+        read = [Path(log)] if self._loaded is None else [Path(log), Path(self._loaded.path)]
+        for path in read:
+            if Path(out).exists() and path.exists() and path.samefile(out):
+                raise SpecError(f"the run record would overwrite {path}; give another path")
+        own = {f"{prefix}{stage.name}" for stage in spec.stages for prefix in (OUTPUT, VIEW)}
+        for source in spec.sources:
+            if source.topic in {JOURNAL, EXECUTION, *own}:
+                what = f"the run record has a {source.topic} of its own; rename the stage"
+                raise self._at(SpecError(what, ("sources", source.name, "topic")))
+
+    def _check_new(self, group: str, members: Mapping[str, object], name: str) -> None:
+        """Refuse a name that is taken, and any addition to a pipeline that was loaded."""
+        if self._loaded is not None:
+            raise SpecError(f"{self._loaded.path} was loaded whole; add this there", (group, name))
+        if name in members:
+            raise SpecError("given twice; names are unique", (group, name))
+
+    def _bind(
+        self,
+        item: StageSpec,
+        from_target: Callable[[StageSpec, object], T],
+        from_run: Callable[[StageSpec, Path | None], T],
+    ) -> T:
+        """Check or make one stage; whatever a user's module or class raises names the stage."""
         folder = None if self._loaded is None else Path(self._loaded.path).parent
-        made: dict[str, BoundStage] = {}
-        for item in spec.stages:
-            try:
-                if item.name in self._targets:
-                    target = self._targets[item.name]
-                    if check_only:
-                        binding.check_target(item, target)
-                    else:
-                        made[item.name] = binding.build_target(item, target)
-                elif check_only:
-                    binding.check_binding(item, folder)
-                else:
-                    made[item.name] = binding.build(item, folder)
-            except SpecError as error:
-                raise self._at(error) from None
-        return made
 
-    def _placed(self, call: Callable[[], MergedLog]) -> MergedLog:
+        def bind() -> T:
+            if item.name in self._targets:
+                return from_target(item, self._targets[item.name])
+            return from_run(item, folder)
+
+        bound = self._placed(lambda: guarded(bind, (AvrtError, KeyboardInterrupt)))
+        if isinstance(bound, FaultError):
+            what = f"it cannot be loaded or made: {bound.detail}"
+            raise self._at(SpecError(what, ("stages", item.name, "run")))
+        return bound
+
+    def _placed(self, call: Callable[[], T]) -> T:
+        """Call what may find a fault in the pipeline, and give the error its line in the file."""
         try:
             return call()
         except SpecError as error:
@@ -243,7 +281,7 @@ def _devices(spec: PipelineSpec) -> dict[str, str]:
 
 
 def _timing(text: str, spec: PipelineSpec) -> Timing:
-    kind, _, path = text.partition(":")
+    kind, _, path = str(text).partition(":")
     if kind == "recorded" and path:
         return RecordedTiming(spec, path)
     if text == "model":
@@ -253,11 +291,21 @@ def _timing(text: str, spec: PipelineSpec) -> Timing:
     raise SpecError(f"expected a timing of model, measured or recorded:RUN, found {text!r}")
 
 
+def _timing_run(timing: Timing) -> dict[str, str]:
+    """Return what the conditions must say of the run that execution times come from."""
+    if not isinstance(timing, RecordedTiming):
+        return {}
+    return {"timing_run": f"{timing.path}, {len(timing)} jobs"}
+
+
 def _duration(text: str) -> int:
     try:
-        return duration_ns(text)
+        found_ns = duration_ns(str(text))
     except ValueError as error:
-        raise SpecError(str(error)) from None
+        raise SpecError(f"hang timeout: {error}") from None
+    if found_ns < 1:
+        raise SpecError(f"hang timeout: expected more than 0, found {text!r}")
+    return found_ns
 
 
 def _summary(
@@ -279,6 +327,7 @@ def _summary(
         payloads=result.payloads,
         hangs=result.hangs,
         interrupted=result.interrupted,
+        not_recorded=result.not_recorded,
         damage=[] if result.damage is None else [str(result.damage)],
         complete=not result.interrupted,
     )

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from avrt.cli import check, demo, replay, report, verify
-from avrt.errors import AvrtError
+from avrt.errors import AvrtError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     boundary = _Boundary()
     with boundary:
         boundary.code = options.run(options)
+        sys.stdout.flush()
     return boundary.code
 
 
@@ -61,8 +62,12 @@ class _Boundary:
                 print("avrt: interrupted", file=sys.stderr)
                 self.code = INTERRUPTED
             case BrokenPipeError():
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _give_up_stdout()
                 self.code = 0
+            case OSError():
+                print(f"avrt: {error.filename or 'stdout'}: {error.strerror}", file=sys.stderr)
+                _give_up_stdout()
+                self.code = SpecError.exit_code
             case Exception():
                 traceback.print_exception(kind, error, trace)
                 print("avrt: a bug in avrt: please report it with the text above", file=sys.stderr)
@@ -70,6 +75,11 @@ class _Boundary:
             case _:
                 return False
         return True
+
+
+def _give_up_stdout() -> None:
+    """Let nothing more be written there, not even what Python has still to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
+from rich.text import Text
 
 from avrt.api import Pipeline
-from avrt.cli.output import add_json_option, show, show_json
+from avrt.cli.output import add_json_option, show, show_json, stdout_kept
 from avrt.model.codec import encode
 from avrt.model.graph import release_period_ns
 from avrt.units import format_ns
@@ -31,7 +32,8 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    spec = Pipeline.load(options.pipeline).check()
+    with stdout_kept(clean=options.json):
+        spec = Pipeline.load(options.pipeline).check()
     warnings = [
         f"{stage.name}: wcet {format_ns(stage.wcet_ns)} is above its deadline "
         f"{format_ns(stage.deadline_ns)}: every job will be late"
@@ -43,7 +45,7 @@ def run(options: Namespace) -> int:
         return 0
     show(_table(spec))
     for warning in warnings:
-        show(f"[yellow]{warning}")
+        show(Text(warning, style="yellow"))
     show(f"{options.pipeline}: sound; schedulability is not analysed in this version")
     return 0
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, progress_bar, show
 from avrt.cli.replay import finish
-from avrt.cli.verify import describe
+from avrt.cli.verify import describe, exit_code
 from avrt.drivers.verify import verify
+from avrt.errors import SpecError
 from avrt.logs.writer import LogWriter
 from avrt.units import NS_PER_S
 from avrt.world import camera_info, make_scene, render, sweep
@@ -32,15 +33,25 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "verify the record.",
     )
     parser.add_argument("-o", "--out", type=Path, default=Path("out"), metavar="FOLDER")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, another drive")
+    parser.add_argument("--seed", type=count, default=0, help="another seed, another drive")
     parser.add_argument(
-        "--frames", type=int, default=FRAMES, help="length in tenths of a second (default: 100)"
+        "--frames", type=count, default=FRAMES, help="length in tenths of a second (default: 100)"
     )
     add_json_option(parser)
     parser.set_defaults(run=run)
 
 
+def count(text: str) -> int:
+    """Return a whole number that is not negative."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
 def run(options: Namespace) -> int:
+    if not options.frames:
+        raise SpecError("expected at least 1 frame, found 0")
     options.out.mkdir(parents=True, exist_ok=True)
     drive, record = options.out / "drive.mcap", options.out / "run.mcap"
     write_drive(drive, seed=options.seed, frames=options.frames)
@@ -52,7 +63,7 @@ def run(options: Namespace) -> int:
         for line in describe(record, verification):
             show(line)
         show(f"\nThe drive is {drive}, the run record {record}: open either in Foxglove.")
-    return code if verification.equal else 1
+    return exit_code(verification) or code
 
 
 def write_drive(path: Path, *, seed: int, frames: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -26,15 +26,28 @@ def add_json_option(parser: ArgumentParser) -> None:
 
 
 def show(item: RenderableType) -> None:
-    """Print something for a person to read."""
+    """Print something for a person to read; text is shown as it is, brackets and all."""
     width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-    Console(width=width, highlight=False, soft_wrap=False).print(item)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    with console.capture() as capture:
+        console.print(item)
+    sys.stdout.write(capture.get())  # a broken pipe raises here and not within rich, which exits
 
 
 def show_json(data: object) -> None:
     """Print one JSON object."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+@contextmanager
+def stdout_kept(*, clean: bool) -> Iterator[None]:
+    """Send what a user's modules and stages print to stderr, where stdout is to stay clean."""
+    if not clean:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
-from avrt.cli.output import add_json_option, progress_bar, show, show_json
+from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
 from avrt.report.terminal import render
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    pipeline = Pipeline.load(options.pipeline)
-    with progress_bar(options.log.name, wanted=not options.json) as progress:
-        report = pipeline.replay(
+    wanted = not options.json
+    with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
+        report = Pipeline.load(options.pipeline).replay(
             options.log,
             out=options.out,
             timing=options.timing,

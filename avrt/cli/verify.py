@@ -17,7 +17,9 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser(
         "verify",
         help="check a run record decision for decision",
-        description="Feed the recorded events to a fresh kernel and compare every command.",
+        description="Feed the recorded events to a fresh kernel and compare every command. Exit 1 "
+        "at the first difference, 3 when all that can be read is equal but the record is damaged "
+        "or was cut short.",
     )
     parser.add_argument("record", type=Path, metavar="RUN")
     add_json_option(parser)
@@ -31,7 +33,14 @@ def run(options: Namespace) -> int:
     else:
         for line in describe(options.record, result):
             show(line)
-    return 0 if result.equal else 1
+    return exit_code(result)
+
+
+def exit_code(result: Verification) -> int:
+    """Return what a verification comes to: equal, different, or equal as far as it goes."""
+    if result.difference is not None:
+        return 1
+    return 0 if result.equal else 3
 
 
 def describe(path: Path, result: Verification) -> list[str]:
@@ -44,7 +53,6 @@ def describe(path: Path, result: Verification) -> list[str]:
             f"  found:    {difference.found}",
         ]
     lines = [f"{path}: damaged: {problem}" for problem in result.damage]
-    if not result.damage:
-        state = "" if result.complete else ", though the record was cut short"
-        lines.append(f"{path}: equal in {result.entries} entries{state}")
+    state = "" if result.complete else ", as far as it goes: the record was cut short"
+    lines.append(f"{path}: equal in {result.entries} entries{state}")
     return [*lines, f"decisions {result.digest}"]

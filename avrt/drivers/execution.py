@@ -7,17 +7,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from avrt.errors import InputError
-from avrt.logs.journal import parse_entry
+from avrt.errors import InputError, SpecError
+from avrt.logs.journal import Entry, parse_entry
 from avrt.logs.run_file import RunFile
-from avrt.model.commands import Record
-from avrt.model.records import JobRecord
+from avrt.model.commands import Abort, Dispatch, Preempt, Resume
+from avrt.model.events import Completed, Failed, Hung
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from avrt.logs.run_file import Line
     from avrt.model.spec import PipelineSpec
 
 TimingLabel = Literal["modelled", "recorded", "measured"]
@@ -56,28 +59,89 @@ class MeasuredTiming:
 
 
 class RecordedTiming:
-    """Every job takes what it took in a recorded run; unknown ones take their wcet."""
+    """Every job takes what it took in a recorded run; one that did not run there takes its wcet."""
 
     label: TimingLabel = "recorded"
 
     def __init__(self, spec: PipelineSpec, path: str | Path) -> None:
+        """Read the run.
+
+        Raises:
+            InputError: it is no run record, or its journal is damaged.
+            SpecError: no stage of this pipeline ran there.
+        """
+        self.path = path
         self._fallback = ModelTiming(spec)
-        self._cost_ns: dict[tuple[str, int], int] = {}
-        with RunFile(path) as run:
-            for line in run.journal():
-                try:
-                    entry = parse_entry(line.text)
-                except ValueError as error:
-                    place = f"{path}, journal entry {line.index}"
-                    raise InputError(str(error), place, line.index) from None
-                for command in entry.commands:
-                    if isinstance(command, Record) and isinstance(command.record, JobRecord):
-                        self._note(command.record)
+        wcet_ns = {stage.name: stage.wcet_ns for stage in spec.stages}
+        self._cost_ns = {
+            (task, index): cost_ns if ended else max(cost_ns, wcet_ns[task])
+            for task, index, cost_ns, ended in _read_costs(path)
+            if task in wcet_ns
+        }
+        if not self._cost_ns:
+            raise SpecError(f"no stage of this pipeline ran in {path}; give a run of it")
+
+    def __len__(self) -> int:
+        """Return how many jobs have a recorded time."""
+        return len(self._cost_ns)
 
     def cost_ns(self, task: str, index: int) -> int | None:
         known = self._cost_ns.get((task, index))
         return self._fallback.cost_ns(task, index) if known is None else known
 
-    def _note(self, job: JobRecord) -> None:
-        if job.outcome in {"met", "late"}:
-            self._cost_ns[job.task, job.index] = max(1, job.executed_ns)
+
+def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:
+    """Yield what every dispatched job of a run took: (task, index, ns, whether it came to its end).
+
+    A job's work is timed from its dispatch to the report of its end, whatever its outcome: a job
+    aborted at its deadline goes on where nothing can stop it. What was stopped takes longer than
+    it had.
+    """
+    works: dict[int, _Work] = {}
+    with RunFile(path) as run:
+        for line in run.journal():
+            entry = _read_entry(path, line)
+            for event in entry.events:
+                if isinstance(event, Completed | Failed | Hung) and event.job in works:
+                    work = works.pop(event.job)
+                    work.stop(entry.at_ns)
+                    yield work.task, work.index, max(1, work.received_ns), True
+            for command in entry.commands:
+                match command:
+                    case Dispatch():
+                        works[command.job] = _Work(command.task, command.index, entry.at_ns)
+                    case Resume() if command.job in works:
+                        works[command.job].since_ns = entry.at_ns
+                    case Preempt() | Abort() if command.job in works:
+                        works[command.job].stop(entry.at_ns, goes_on=isinstance(command, Abort))
+                    case _:
+                        pass
+    for work in works.values():
+        yield work.task, work.index, work.received_ns + 1, False
+
+
+def _read_entry(path: str | Path, line: Line) -> Entry:
+    place = f"{path}, journal entry {line.index}"
+    try:
+        entry = parse_entry(line.text)
+    except ValueError as error:
+        raise InputError(str(error), place, line.index) from None
+    if line.damaged:
+        raise InputError("expected an undamaged entry, found a wrong CRC", place, line.index)
+    return entry
+
+
+@dataclass(slots=True)
+class _Work:
+    """The execution that a dispatched job received; `since_ns` is None while it is on no slot."""
+
+    task: str
+    index: int
+    since_ns: int | None
+    received_ns: int = 0
+
+    def stop(self, at_ns: int, *, goes_on: bool = False) -> None:
+        """Count what it received until now; aborted work may go on."""
+        if self.since_ns is not None:
+            self.received_ns += at_ns - self.since_ns
+            self.since_ns = at_ns if goes_on else None

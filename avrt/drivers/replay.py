@@ -14,14 +14,14 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.virtual import VirtualLoop
-from avrt.errors import InputError, SpecError
-from avrt.exec.process import frozen_garbage, set_threads
-from avrt.exec.runner import Result, Stream, wait, warm
+from avrt.errors import AvrtError, InputError, SpecError
+from avrt.exec.process import Interrupts, frozen_garbage, set_threads
+from avrt.exec.runner import Result, Stream, guarded, wait
 from avrt.kernel import Kernel
 from avrt.logs.journal import Journal
 from avrt.logs.record import EXECUTION
 from avrt.metrics.run import RunFigures
-from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Record, Vote
+from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.message import Message, Origin, Stamp, merge_origins
 from avrt.payload.digest import PayloadDigest
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.execution import Timing
     from avrt.logs.merge import MergedLog, SourceMessage
+    from avrt.logs.raw import RawMessage
     from avrt.logs.record import RunRecord
     from avrt.model.spec import PipelineSpec, StageSpec
 
@@ -47,6 +48,7 @@ class ReplayResult:
     Attributes:
         damage: the log's damage that ended the replay early, or None.
         hangs: jobs that hung; with any, the run is not reproducible.
+        not_recorded: by stage, outputs that are not in the record, and why the first is not.
     """
 
     figures: RunFigures
@@ -56,6 +58,7 @@ class ReplayResult:
     damage: InputError | None = None
     hangs: int = 0
     interrupted: bool = False
+    not_recorded: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Draft:
 
     stage: str
     payload: object
+    digest: bytes
     capture_ns: int
     capture_end_ns: int
     frame: str
@@ -99,7 +103,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         progress: told the pipeline time of each message.
 
     Raises:
-        SpecError: the pipeline needs something that replay cannot do.
+        SpecError: the pipeline needs something that replay cannot do, or a stage cannot warm up.
     """
     for stage in spec.stages:
         if stage.redundancy is not None:
@@ -111,14 +115,14 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     def listen(at_ns: int, commands: Sequence[Command]) -> None:
         result.end_ns = at_ns
         for command in commands:
-            if isinstance(command, Record):
-                result.figures.add(command.record)
+            result.figures.take(command)
 
     journal = Journal(None if record is None else lambda at, line: record.journal(line, at), listen)
     worker = ReplayWorker(spec, stages, timing, result, record, hang_timeout_ns)
     feed = worker.feed(log, progress)
     try:
-        with frozen_garbage():
+        worker.warm()
+        with frozen_garbage(), worker.interrupts:
             VirtualLoop(spec, Kernel(spec), feed, worker, journal).run()
     except KeyboardInterrupt:
         result.interrupted = True
@@ -139,7 +143,8 @@ class _Running:
     start_ns: int
     release_ns: int
     future: Future[Result]
-    result: Result | None = field(default=None)
+    waited: bool = False
+    result: Result | None = None
 
 
 class ReplayWorker:
@@ -159,16 +164,29 @@ class ReplayWorker:
         self._result = result
         self._record = record
         self._hang_timeout_ns = hang_timeout_ns
+        self.interrupts = Interrupts()
         self._handles = count()
         self._messages: dict[int, Message[object]] = {}
+        self._recorded: dict[str, RawMessage] = {}
         self._drafts: dict[int, Draft] = {}
         self._running: dict[int, _Running] = {}
+        self._newest: dict[str, int] = {}
         self._published = dict.fromkeys(self._stages, 0)
         self.digest = PayloadDigest()
-        self._streams: dict[str, Stream] = {}
-        for name in self._stages:
-            result.figures.stages[name].warm_ns = warm(stages[name])
-            self._streams[name] = Stream(name, stages[name])
+        self._streams = {name: Stream(name, stages[name]) for name in self._stages}
+
+    def warm(self) -> None:
+        """Warm the stages up one after the other, each on its own stream.
+
+        Raises:
+            SpecError: a stage fails; names it.
+        """
+        for name, stream in self._streams.items():
+            warmed = stream.warm().result()
+            if warmed.fault is not None:
+                what = f"warm() failed: {warmed.fault.detail}"
+                raise SpecError(what, ("stages", name, "run"))
+            self._result.figures.stages[name].warm_ns = warmed.host_ns
 
     def feed(
         self, log: MergedLog, progress: Callable[[int], None] | None
@@ -188,6 +206,8 @@ class ReplayWorker:
                 origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
                 self._messages[handle] = Message(stamp, item.payload, origins)
                 self._record_input(item)
+                with self.interrupts.allowed():
+                    pass
                 if progress is not None:
                     progress(item.log_ns)
                 yield (
@@ -200,9 +220,10 @@ class ReplayWorker:
     def _record_input(self, item: SourceMessage) -> None:
         if self._record is None:
             return
-        if item.raw_info is not None:
-            self._record.input(item.raw_info.topic, item.raw_info)
-        self._record.input(item.raw.topic, item.raw)
+        for raw in (item.raw_info, item.raw):
+            if raw is not None and self._recorded.get(raw.topic) is not raw:
+                self._recorded[raw.topic] = raw  # sources may share a topic
+                self._record.input(raw.topic, raw)
 
     # What the loop asks for
 
@@ -214,16 +235,18 @@ class ReplayWorker:
         }
         future = self._streams[command.task].submit(inputs)
         running = _Running(stage, command.index, inputs, at_ns, command.release_ns, future)
+        self._running.pop(self._newest.get(command.task, -1), None)  # aborted while it ran
+        self._newest[command.task] = command.job
         self._running[command.job] = running
         cost_ns = self._timing.cost_ns(command.task, command.index)
         if cost_ns is not None:
             return cost_ns
-        running.result = wait(future, self._hang_timeout_ns)
-        return self._hang_timeout_ns if running.result is None else running.result.host_ns
+        result = self._wait(running)
+        return self._hang_timeout_ns if result is None else result.host_ns
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         running = self._running.pop(job)
-        result = running.result or wait(running.future, self._hang_timeout_ns)
+        result = running.result if running.waited else self._wait(running)
         if result is None:
             self._result.hangs += 1
             return Hung(job)
@@ -231,7 +254,7 @@ class ReplayWorker:
         if result.fault is not None:
             return Failed(job, result.fault.kind)
         handle = next(self._handles)
-        self._drafts[handle] = _draft(running, result.payload)
+        self._drafts[handle] = _draft(running, result)
         return Completed(job, handle, at_ns)
 
     def vote(self, command: Vote) -> Voted:
@@ -253,25 +276,50 @@ class ReplayWorker:
         for stream in self._streams.values():
             stream.close()
 
+    def _wait(self, running: _Running) -> Result | None:
+        with self.interrupts.allowed():
+            running.result = wait(running.future, self._hang_timeout_ns)
+        running.waited = True
+        return running.result
+
     def _publish(self, command: Publish, at_ns: int) -> None:
         draft = self._drafts.pop(command.buffer)
         sequence = self._published[draft.stage]
         self._published[draft.stage] = sequence + 1
         message = draft.publish(sequence, at_ns)
         self._messages[command.buffer] = message
-        self.digest.add(draft.stage, sequence, draft.payload)
+        self.digest.add(draft.stage, sequence, draft.digest)
         if self._record is not None:
-            self._record.output(draft.stage, message)
+            self._record_output(self._record, draft.stage, message)
+
+    def _record_output(self, record: RunRecord, stage: str, message: Message[object]) -> None:
+        """Record an output; one that has no form in the record is counted."""
+        skipped = record.not_recorded.get(stage, 0)
+        fault = guarded(
+            lambda: record.output(stage, message), (OSError, AvrtError, KeyboardInterrupt)
+        )
+        if fault is None and record.not_recorded.get(stage, 0) == skipped:
+            return
+        why = "it has no form in JSON" if fault is None else fault.detail
+        known, why = self._result.not_recorded.get(stage, (0, why))
+        self._result.not_recorded[stage] = (known + 1, why)
 
     def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
         name = running.stage.name
-        self._result.figures.stages[name].measured(result.host_ns)
+        fault = None if result.fault is None else str(result.fault)
+        self._result.figures.stages[name].measured(result.host_ns, fault)
         if self._record is not None:
-            item = {"task": name, "index": running.index, "host_ns": result.host_ns}
+            item: dict[str, object] = {
+                "task": name,
+                "index": running.index,
+                "host_ns": result.host_ns,
+            }
+            if fault is not None:
+                item["fault"] = fault
             self._record.note(EXECUTION, item, at_ns)
 
 
-def _draft(running: _Running, payload: object) -> Draft:
+def _draft(running: _Running, result: Result) -> Draft:
     """Stamp an output: it carries its trigger's capture time, a timer's the time it read."""
     stage = running.stage
     given = [message for message in running.inputs.values() if message is not None]
@@ -288,7 +336,8 @@ def _draft(running: _Running, payload: object) -> Draft:
         origins = {stage.name: Origin(capture_ns, capture_ns)}
     return Draft(
         stage=stage.name,
-        payload=payload,
+        payload=result.payload,
+        digest=result.digest,
         capture_ns=capture_ns,
         capture_end_ns=capture_end_ns,
         frame=trigger.stamp.frame if trigger is not None else "",

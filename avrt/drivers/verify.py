@@ -38,7 +38,7 @@ class Verification:
     """What verifying a run record found.
 
     Attributes:
-        complete: the record was closed properly and its digest was compared.
+        complete: the run ended and closed its record, so that its digest was compared.
         damage: what is wrong with the file outside the entries compared.
     """
 
@@ -50,7 +50,8 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        return self.difference is None and not self.damage
+        """Whether every entry is what a fresh kernel decides, and the record is whole."""
+        return self.difference is None and not self.damage and self.complete
 
 
 def verify(path: str | Path) -> Verification:
@@ -72,7 +73,8 @@ def verify(path: str | Path) -> Verification:
         if difference is None:
             difference = _compare_digest(run, checker, count, kernel.now_ns)
         damage = tuple(str(error) for error in run.damage)
-        return Verification(count, difference, run.complete, checker.digest, damage)
+        complete = run.complete and "decisions" in (run.result or {})
+        return Verification(count, difference, complete, checker.digest, damage)
 
 
 def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Difference | None:
@@ -80,8 +82,9 @@ def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Differ
         entry = parse_entry(line.text)
     except ValueError as error:
         return Difference(index, line.at_ns, f"an entry that reads: {error}", line.text[:200])
-    if entry.index != index:
-        return Difference(index, entry.at_ns, f"entry {index}", f"entry {entry.index}")
+    if (entry.index, entry.at_ns) != (index, line.at_ns):
+        want, have = f"{index} at {line.at_ns} ns", f"{entry.index} at {entry.at_ns} ns"
+        return Difference(index, line.at_ns, f"entry {want}", f"entry {have}")
     try:
         commands = kernel.handle(entry.at_ns, entry.events)
     except KernelError as error:
@@ -107,7 +110,7 @@ def _compare_commands(entry: Entry, expected: list[str]) -> Difference | None:
 
 
 def _compare_digest(run: RunFile, checker: Checker, count: int, at_ns: int) -> Difference | None:
-    recorded = None if run.result is None else run.result.get("decisions")
+    recorded = run.result.get("decisions") if run.complete and run.result else None
     if recorded is None or recorded == checker.digest:
         return None
     return Difference(count, at_ns, f"digest {checker.digest}", f"digest {recorded}")

@@ -51,26 +51,30 @@ class VirtualWork:
     """Execution in virtual time: what runs, how much of it is left, and when the next one ends."""
 
     def __init__(self) -> None:
-        self._left_ns: dict[int, int] = {}
+        self._left_ns: dict[int, int | None] = {}
         self._since_ns: dict[int, int] = {}
         self._ends: list[tuple[int, int]] = []
 
     def start(self, job: int, cost_ns: int | None, now_ns: int) -> None:
         """Begin a job on a slot; one without a cost never ends by itself."""
-        if cost_ns is None:
-            return
-        assert cost_ns >= 1
+        assert cost_ns is None or cost_ns >= 1
         self._left_ns[job] = cost_ns
         self.resume(job, now_ns)
 
     def preempt(self, job: int, now_ns: int) -> None:
-        if job in self._since_ns:
-            self._left_ns[job] -= now_ns - self._since_ns.pop(job)
+        since_ns, left_ns = self._since_ns.pop(job), self._left_ns[job]
+        if left_ns is not None:
+            self._left_ns[job] = left_ns - (now_ns - since_ns)
 
     def resume(self, job: int, now_ns: int) -> None:
-        if job in self._left_ns:
-            self._since_ns[job] = now_ns
-            heappush(self._ends, (now_ns + self._left_ns[job], job))
+        left_ns = self._left_ns[job]
+        self._since_ns[job] = now_ns
+        if left_ns is not None:
+            heappush(self._ends, (now_ns + left_ns, job))
+
+    def is_running(self, job: int) -> bool:
+        """Whether a job is on a slot now."""
+        return job in self._since_ns
 
     def drop(self, job: int) -> None:
         """Forget a job whose work stopped."""
@@ -98,8 +102,8 @@ class VirtualWork:
         return ended
 
     def _is_due(self, at_ns: int, job: int) -> bool:
-        since_ns = self._since_ns.get(job)
-        return since_ns is not None and since_ns + self._left_ns[job] == at_ns
+        since_ns, left_ns = self._since_ns.get(job), self._left_ns.get(job)
+        return since_ns is not None and left_ns is not None and since_ns + left_ns == at_ns
 
 
 class VirtualLoop:
@@ -149,8 +153,8 @@ class VirtualLoop:
         if not self._drained and self._must_drain():
             self._drain()
         instant_ns = self._earliest()
-        if instant_ns is None and self._kernel.working_jobs:
-            stuck = self._kernel.working_jobs
+        while instant_ns is None and self._kernel.working_jobs:
+            stuck = [job for job in self._kernel.working_jobs if self._work.is_running(job)]
             self._step(self._kernel.now_ns, [Hung(job) for job in stuck])
             instant_ns = self._earliest()
         return instant_ns

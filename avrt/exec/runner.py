@@ -1,29 +1,39 @@
 """How one job runs: a stage is called on its own stream and whatever it does becomes a result.
 
-A stream is one worker thread that takes its jobs in order, so a stage never runs twice at once and
-keeps its state to itself. This module holds the package's only `except Exception`.
+A stream is one worker thread that takes its work in order, warm-up included, so a stage never runs
+twice at once, keeps its state to itself and finds whatever it set for its thread. A payload must be
+plain data, arrays and dataclasses; its arrays become read-only, because others read them while the
+stage goes on. This module holds the package's only handler of everything that may be raised.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from avrt import clock
 from avrt.errors import FaultError, SoftwareFault
+from avrt.payload.digest import digest_of
+from avrt.payload.seal import seal
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
 
     from avrt.model.message import Message
 
+T = TypeVar("T")
+
 log = logging.getLogger("avrt.exec")
+
+DETAIL_CHARS_MAX = 300
 
 
 class RunnableStage(Protocol):
@@ -41,11 +51,13 @@ class Result:
         payload: what the stage returned; None with a fault.
         fault: what went wrong, or None.
         host_ns: how long it took here, wall time.
+        digest: of the payload, taken before anybody else had it; empty with a fault.
     """
 
     payload: object
     fault: FaultError | None
     host_ns: int
+    digest: bytes = b""
 
 
 def run_job(
@@ -53,18 +65,63 @@ def run_job(
 ) -> Result:
     """Call a stage once; a fault is part of the result and never raised."""
     start_ns = clock.now_ns()
-    payload: object = None
-    fault: FaultError | None = None
+    payload = guarded(lambda: stage.process(**inputs))
+    host_ns = max(1, clock.now_ns() - start_ns)
+    digest = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
+    if isinstance(digest, FaultError):
+        log.warning("stage %s failed: %s", name, digest)
+        return Result(None, digest, host_ns)
+    return Result(payload, None, host_ns, digest)
+
+
+def warm_up(stage: RunnableStage) -> Result:
+    """Warm a stage up; it has no payload."""
+    start_ns = clock.now_ns()
+    fault = guarded(stage.warm)
+    host_ns = max(1, clock.now_ns() - start_ns)
+    return Result(None, fault if isinstance(fault, FaultError) else None, host_ns)
+
+
+def guarded(call: Callable[[], T], passing: tuple[type[BaseException], ...] = ()) -> T | FaultError:
+    """Call a user's code; what it raises, `passing` excepted, comes back as a fault.
+
+    In the main thread KeyboardInterrupt has to pass; in others nobody would handle it.
+    """
     try:
-        payload = stage.process(**inputs)
-        if payload is None:
-            fault = SoftwareFault("no_payload", "process returned None; return an empty payload")
+        return call()
+    except passing:
+        raise
     except FaultError as raised:
-        fault = raised
-    except Exception as raised:  # whatever a user's stage raises is a fault of that job
-        log.warning("stage %s failed", name, exc_info=True)
-        fault = SoftwareFault("exception", f"{type(raised).__name__}: {raised}")
-    return Result(payload, fault, max(1, clock.now_ns() - start_ns))
+        return raised
+    except BaseException as raised:  # noqa: BLE001 - even sys.exit() in a stage is a fault of it
+        return SoftwareFault("exception", describe(raised))
+
+
+def describe(error: BaseException) -> str:
+    """Return what was raised, in one line, with the line of the user's file that it came from."""
+    message = " ".join(str(error).split())[:DETAIL_CHARS_MAX]
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return text + _place(error.__traceback__)
+
+
+def _place(trace: TracebackType | None) -> str:
+    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename != __file__]
+    if not frames:
+        return ""
+    last = [frame for frame in frames if frame.filename == frames[0].filename][-1]
+    return f" at {last.filename}:{last.lineno}"
+
+
+def _take(payload: object) -> bytes:
+    """Return the digest of a payload that is fit to be handed over, and is from now on."""
+    if payload is None:
+        raise SoftwareFault("no_payload", "process returned None; return an empty payload")
+    try:
+        digest = digest_of(payload)
+    except (TypeError, RecursionError) as error:
+        raise SoftwareFault("bad_payload", str(error)) from None
+    seal(payload)
+    return digest
 
 
 class Stream:
@@ -77,37 +134,43 @@ class Stream:
         self._thread = threading.Thread(target=self._serve, name=f"avrt-{name}", daemon=True)
         self._thread.start()
 
+    def warm(self) -> Future[Result]:
+        """Queue the warm-up of the stage."""
+        return self._queue(None)
+
     def submit(self, inputs: Mapping[str, Message[object] | None]) -> Future[Result]:
         """Queue one call of the stage."""
-        work = _Work(inputs, Future())
-        self._work.put(work)
-        return work.future
+        return self._queue(inputs)
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._work.put(None)
 
+    def _queue(self, inputs: Mapping[str, Message[object] | None] | None) -> Future[Result]:
+        work = _Work(inputs, Future())
+        self._work.put(work)
+        return work.future
+
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
-            work.future.set_result(run_job(self.name, self._stage, work.inputs))
+            if work.inputs is None:
+                work.future.set_result(warm_up(self._stage))
+            else:
+                work.future.set_result(run_job(self.name, self._stage, work.inputs))
+            del work  # what a job read is not kept until the next one
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    inputs: Mapping[str, Message[object] | None]
+    """A job's inputs, or None to warm up."""
+
+    inputs: Mapping[str, Message[object] | None] | None
     future: Future[Result]
 
 
 def wait(future: Future[Result], timeout_ns: int) -> Result | None:
     """Return the result of submitted work, or None if it does not come within host time."""
     try:
-        return future.result(timeout=timeout_ns / NS_PER_S)
+        return future.result(timeout=min(timeout_ns / NS_PER_S, threading.TIMEOUT_MAX))
     except FutureTimeoutError:
         return None
-
-
-def warm(stage: RunnableStage) -> int:
-    """Warm a stage up; return how long it took in ns."""
-    start_ns = clock.now_ns()
-    stage.warm()
-    return clock.now_ns() - start_ns

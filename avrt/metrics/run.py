@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from avrt.metrics.distribution import Distribution
+from avrt.model.commands import Dispatch, Record
 from avrt.model.records import (
     OUTCOMES,
     AnyRecord,
@@ -27,6 +28,7 @@ from avrt.model.records import (
 )
 
 if TYPE_CHECKING:
+    from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
 
 MISSES_KEPT = 20
@@ -36,7 +38,7 @@ class StageFigures:
     """One stage: what became of its jobs, and why the late ones were late."""
 
     def __init__(self) -> None:
-        self.released = 0
+        self._released: dict[str, int] = {}
         self.outcomes: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.response = Distribution()
@@ -44,6 +46,7 @@ class StageFigures:
         self.host_execution = Distribution()
         self.warm_ns: int | None = None
         self.first_ns: int | None = None
+        self.first_fault: str | None = None
         self.reported_late = 0
         self.overruns = 0
         self.violations = 0
@@ -51,7 +54,7 @@ class StageFigures:
         self.causes: Counter[tuple[str, str]] = Counter()
 
     def job(self, record: JobRecord) -> None:
-        self.released += 1
+        self.seen(record.task, record.index)
         self.outcomes[record.outcome] += 1
         if record.reason:
             self.reasons[f"{record.outcome}: {record.reason}"] += 1
@@ -65,8 +68,19 @@ class StageFigures:
         for interval in record.intervals:
             self.causes[interval.kind, interval.by] += interval.end_ns - interval.start_ns
 
-    def measured(self, host_ns: int) -> None:
-        """Note what a job took here; the first one is warm-up and kept apart."""
+    def seen(self, task: str, index: int) -> None:
+        """Note a released job; the jobs of a task are counted from 0."""
+        self._released[task] = max(self._released.get(task, 0), index + 1)
+
+    @property
+    def released(self) -> int:
+        """Jobs known to be released: one that has neither started nor ended is not."""
+        return sum(self._released.values())
+
+    def measured(self, host_ns: int, fault: str | None = None) -> None:
+        """Note what a job took here, and what went wrong; the first time is warm-up, kept apart."""
+        if self.first_fault is None:
+            self.first_fault = fault
         if self.first_ns is None:
             self.first_ns = host_ns
         else:
@@ -92,6 +106,7 @@ class StageFigures:
             "execution_ns": self.execution.summary(),
             "host_execution_ns": self.host_execution.summary(),
             "warmup": {"warm_ns": self.warm_ns, "first_job_ns": self.first_ns},
+            "first_fault": self.first_fault,
             "reported_late": self.reported_late,
             "overruns": self.overruns,
             "window_violations": self.violations,
@@ -150,6 +165,13 @@ class RunFigures:
         for stage in spec.stages:
             copies = 0 if stage.redundancy is None else stage.redundancy.copies
             self._stage_of.update({f"{stage.name}.{copy}": stage.name for copy in range(copies)})
+
+    def take(self, command: Command) -> None:
+        """Take in one command of the kernel: it says what happened, or what begins."""
+        if isinstance(command, Record):
+            self.add(command.record)
+        elif isinstance(command, Dispatch):
+            self.stage_of(command.task).seen(command.task, command.index)
 
     def add(self, record: AnyRecord) -> None:  # noqa: C901, PLR0912 - one case a record
         """Take in one record."""

@@ -25,7 +25,8 @@ class Stage:
 
     `process` takes one `Message` per input, by keyword, in the order the pipeline file names them;
     an optional input may be None. It returns a payload, which avrt stamps and publishes. "Nothing
-    seen" is a payload too: returning None is a fault.
+    seen" is a payload too: returning None is a fault. A payload is plain data, arrays and
+    dataclasses; it belongs to its readers, so its arrays become read-only: return new ones.
     """
 
     def warm(self) -> None:

@@ -26,24 +26,30 @@ class PayloadDigest:
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def add(self, stage: str, sequence: int, payload: object) -> None:
-        """Take in one published payload.
-
-        Raises:
-            TypeError: it holds something that is neither plain data, an array nor a dataclass.
-        """
-        self._hash.update(f"{stage},{sequence};".encode())
-        _update(self._hash, payload)
+    def add(self, stage: str, sequence: int, digest: bytes) -> None:
+        """Take in one published payload by its own digest."""
+        self._hash.update(f"{stage},{sequence};".encode() + digest)
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
+
+
+def digest_of(payload: object) -> bytes:
+    """Return the digest of one payload.
+
+    Raises:
+        TypeError: it holds something that is neither plain data, an array nor a dataclass.
+    """
+    digest = hashlib.sha256()
+    _update(digest, payload)
+    return digest.digest()
 
 
 def _update(digest: _Hash, value: object) -> None:  # noqa: C901, PLR0912 - one case a type
     match value:
         case None | bool() | int() | str() | bytes():
             digest.update(f"{type(value).__name__}:{value!r};".encode())
-        case np.ndarray():
+        case np.ndarray() if not value.dtype.hasobject:
             digest.update(f"array:{value.dtype.str}:{value.shape};".encode())
             digest.update(np.ascontiguousarray(value).tobytes())
         case float():

@@ -6,7 +6,7 @@ The same summary is made while a run goes on and, later, from its record.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from avrt.logs.journal import parse_entry
@@ -16,13 +16,15 @@ from avrt.logs.record import EXECUTION
 from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
 from avrt.metrics.run import RunFigures
-from avrt.model.commands import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from avrt.model.spec import PipelineSpec
+
+UNUSABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading something that was written otherwise, or damaged since, may raise."""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class RunSummary:
         timing: "modelled", "recorded", "measured": where execution times come from.
         end_ns: pipeline time of the last decision.
         hangs: jobs whose stage hung; with any the run is not reproducible.
+        not_recorded: by stage, outputs that are not in the record, and why the first is not.
         damage: what was wrong with the log or the record, one line each.
         complete: the run came to its own end and its record was closed.
     """
@@ -48,6 +51,7 @@ class RunSummary:
     payloads: str = ""
     hangs: int = 0
     interrupted: bool = False
+    not_recorded: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     record: str | None = None
     complete: bool = True
@@ -88,6 +92,10 @@ class RunSummary:
             "broken_guarantees": self.broken_guarantees,
             "hangs": self.hangs,
             "interrupted": self.interrupted,
+            "not_recorded": {
+                name: {"count": count, "why": why}
+                for name, (count, why) in self.not_recorded.items()
+            },
             "complete": self.complete,
             "damage": self.damage,
             "record": self.record,
@@ -118,41 +126,90 @@ def read_summary(path: str | Path) -> RunSummary:
             spec, figures, run.conditions.get("timing", ""), run.conditions, record=str(path)
         )
         _read_journal(run, summary)
-        for line in run.lines(EXECUTION):
-            if not line.damaged:
-                item = json.loads(line.text)
-                figures.stages[item["task"]].measured(item["host_ns"])
+        _read_execution(run, summary)
         summary.complete = run.complete and run.result is not None
         if run.result is not None:
             _read_result(run.result, summary)
+        summary.complete = summary.complete and not summary.interrupted
         summary.damage += [str(error) for error in run.damage]
         return summary
 
 
 def _read_journal(run: RunFile, summary: RunSummary) -> None:
+    """Take in every entry that is sound; the others are counted."""
+    left_out = 0
     for line in run.journal():
         try:
+            if line.damaged:
+                left_out += 1
+                continue
             entry = parse_entry(line.text)
-        except ValueError as error:
-            summary.damage.append(f"journal entry {line.index}: {error}")
+            for command in entry.commands:
+                summary.figures.take(command)
+        except UNUSABLE as error:
+            summary.damage.append(f"journal entry {line.index} cannot be used: {error}")
             return
         summary.end_ns = entry.at_ns
-        for command in entry.commands:
-            if isinstance(command, Record):
-                summary.figures.add(command.record)
+    if left_out:
+        summary.damage.append(f"{left_out} damaged journal entries are not in the figures")
+
+
+def _read_execution(run: RunFile, summary: RunSummary) -> None:
+    for line in run.lines(EXECUTION):
+        try:
+            if not line.damaged:
+                item = json.loads(line.text)
+                fault = item.get("fault")
+                stage = summary.figures.stages[item["task"]]
+                stage.measured(_whole(item["host_ns"]), None if fault is None else str(fault))
+        except UNUSABLE as error:
+            summary.damage.append(f"execution {line.index} cannot be used: {error!r}")
+            return
 
 
 def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
-    summary.decisions = result.get("decisions", "")
+    """Take what only the run itself knew from the run object that it left."""
     try:
-        run = json.loads(result.get("run", "{}"))
-        summary.payloads = run["digests"]["payloads"]
-        summary.hangs, summary.interrupted = run["hangs"], run["interrupted"]
-        summary.damage += run["damage"]
-        topics = run["log"]["topics"]
-        summary.topics = {name: TopicCount(**topic) for name, topic in topics.items()}
-        summary.anomalies = [Anomaly(**anomaly) for anomaly in run["log"]["anomalies"]]
-        for name, stage in run["stages"].items():
-            summary.figures.stages[name].warm_ns = stage["warmup"]["warm_ns"]
-    except (ValueError, KeyError, TypeError) as error:
+        run = json.loads(result["run"])
+        topics = {str(name): _topic(topic) for name, topic in run["log"]["topics"].items()}
+        anomalies = [_anomaly(anomaly) for anomaly in run["log"]["anomalies"]]
+        not_recorded = {
+            str(name): (_whole(item["count"]), str(item["why"]))
+            for name, item in run["not_recorded"].items()
+        }
+        warm_ns = {
+            name: run["stages"][name]["warmup"]["warm_ns"] for name in summary.figures.stages
+        }
+        for name, ns in warm_ns.items():
+            summary.figures.stages[name].warm_ns = None if ns is None else _whole(ns)
+        summary.decisions = str(result["decisions"])
+        summary.payloads = str(run["digests"]["payloads"])
+        summary.hangs, summary.interrupted = _whole(run["hangs"]), bool(run["interrupted"])
+        summary.damage += [str(problem) for problem in list(run["damage"])]
+    except UNUSABLE as error:
         summary.damage.append(f"the recorded result is damaged: {error!r}")
+        return
+    summary.topics, summary.anomalies = topics, anomalies
+    summary.not_recorded = not_recorded
+
+
+def _topic(data: Mapping[str, object]) -> TopicCount:
+    names = [f.name for f in fields(TopicCount) if f.name != "type"]
+    return TopicCount(str(data["type"]), *(_whole(data[name]) for name in names))
+
+
+def _anomaly(data: Mapping[str, object]) -> Anomaly:
+    topic, at_ns = data["topic"], data["at_ns"]
+    return Anomaly(
+        str(data["kind"]),
+        None if topic is None else str(topic),
+        None if at_ns is None else _whole(at_ns),
+        _whole(data["count"]),
+        str(data["detail"]),
+    )
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"expected a whole number, found {value!r:.40}")
+    return value

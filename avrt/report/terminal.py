@@ -64,7 +64,8 @@ def _stages(summary: RunSummary) -> Table:
     table.add_column("stage")
     for name in ("jobs", "met", "late", "abort", "skip", "shed"):
         table.add_column(name, justify="right")
-    table.add_column(f"response p50/p95/p99/max\n{summary.timing}", justify="right")
+    response = Text(f"response p50/p95/p99/max\n{summary.timing}")
+    table.add_column(response, justify="right")
     table.add_column("deadline", justify="right")
     table.add_column("execution p50/p95/p99/max\nmeasured here", justify="right")
     table.add_column("wcet", justify="right")
@@ -77,7 +78,7 @@ def _stages(summary: RunSummary) -> Table:
         over = measured is not None and measured > spec.wcet_ns
         warm_ns = (stage.warm_ns or 0) + (stage.first_ns or 0)
         table.add_row(
-            spec.name,
+            Text(spec.name),
             str(jobs["released"]),
             str(jobs["met"]),
             Text(str(jobs["late"]), style=late_style),
@@ -102,7 +103,7 @@ def _chains(summary: RunSummary) -> Table:
         chain = summary.figures.chains[spec.name]
         broken = sum(chain.broken.values())
         table.add_row(
-            spec.name,
+            Text(spec.name),
             _four(chain.reaction),
             _ms(spec.reaction_ns),
             _four(chain.age),
@@ -117,7 +118,7 @@ def _why_late(summary: RunSummary) -> Iterator[Text]:
     for name, stage in figures.stages.items():
         if not stage.causes:
             continue
-        total_ns = sum(stage.causes.values())
+        total_ns = max(1, sum(stage.causes.values()))
         ranked = sorted(stage.causes.items(), key=lambda item: (-item[1], item[0]))
         parts = [
             f"{share_ns / total_ns:.0%} {_cause(name, kind, by)}"
@@ -157,6 +158,8 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
     yield from _input_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
+    for name, (count, why) in summary.not_recorded.items():
+        yield Text(f"{name}: {count} outputs are not in the record: {why}", style="yellow")
     for spec in summary.pipeline.stages:
         yield from _stage_notes(spec, summary.figures.stages[spec.name])
     for name in summary.broken_guarantees:
@@ -175,6 +178,8 @@ def _input_notes(summary: RunSummary) -> Iterator[Text]:
     for name, topic in summary.topics.items():
         style = "red" if topic.lost else ""
         counts = f"{topic.delivered} of {topic.messages} delivered, {topic.lost} lost"
+        if topic.unread:
+            counts += f", {topic.unread} unread"
         yield Text(f"input {name}: {counts}", style=style)
     for anomaly in summary.anomalies:
         where = anomaly.topic or "file"
@@ -182,6 +187,8 @@ def _input_notes(summary: RunSummary) -> Iterator[Text]:
 
 
 def _stage_notes(spec: StageSpec, stage: StageFigures) -> Iterator[Text]:
+    if stage.first_fault is not None:
+        yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
     for reason, count in sorted(stage.reasons.items()):
         yield Text(f"{spec.name}: {count} {reason}")
     for absent, count in sorted(stage.absent.items()):
@@ -199,7 +206,8 @@ def _stage_notes(spec: StageSpec, stage: StageFigures) -> Iterator[Text]:
 def _footer(summary: RunSummary) -> Text:
     conditions = summary.conditions
     shown = [conditions[k] for k in ("processor", "cores", "python", "date") if k in conditions]
-    text = f"decisions {summary.decisions[:16]}  payloads {summary.payloads[:16]}\n"
+    decisions, payloads = summary.decisions[:16] or "-", summary.payloads[:16] or "-"
+    text = f"decisions {decisions}  payloads {payloads}\n"
     if summary.record is not None:
         text += f"record {summary.record}\n"
     if len(shown) == 4:

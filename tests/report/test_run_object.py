@@ -1,0 +1,101 @@
+"""`docs/report.md` names the keys of the run object, and no others."""
+
+import re
+from pathlib import Path
+
+import avrt
+from avrt.logs.merge import TopicCount
+from avrt.logs.raw import Anomaly
+from avrt.metrics.run import RunFigures
+from avrt.model.records import (
+    ChainBroken,
+    FaultRecord,
+    Interval,
+    JobRecord,
+    MissRecord,
+    ModeRecord,
+    ResourceRecord,
+    SyncRecord,
+)
+from avrt.report.summary import RunSummary
+
+REPORT = Path(__file__).parents[2] / "docs" / "report.md"
+
+
+def full_summary():
+    """A summary in which no list and no mapping is empty."""
+    pipeline = avrt.Pipeline("p")
+    pipeline.source("lidar", type="lidar", topic="/lidar")
+    pipeline.add(lambda cloud: cloud, name="it", inputs={"cloud": "lidar"}, wcet="1 ms",
+                 deadline="5 ms", guarantee="hard")  # fmt: skip
+    pipeline.chain("see", path=["lidar", "it"], age="9 ms")
+    spec = pipeline.spec
+    figures = RunFigures(spec)
+    for record in (
+        JobRecord(
+            0, 0, "it", "it", 0, 0, 0, 5, 0, 9, "aborted", "deadline", 9, None, None, ("cloud",)
+        ),
+        MissRecord(0, "it", 5, 0, 5, (Interval("running", 0, 5, "it", 0),)),
+        ChainBroken("see", 9, "age", 9, 0),
+        ModeRecord("full", 0, "start", entered=True),
+        FaultRecord(0, "it", 9, "exception"),
+        ResourceRecord("it", 9, "lost"),
+        SyncRecord("it", 9, ("cloud",)),
+    ):
+        figures.add(record)
+    return RunSummary(
+        spec,
+        figures,
+        "modelled",
+        {"host": "here"},
+        topics={"/lidar": TopicCount("t", 1, 1, 0, 0)},
+        anomalies=[Anomaly("lost", None, None, 1, "one")],
+        not_recorded={"it": (1, "no form")},
+        damage=["a"],
+    )
+
+
+def rows():
+    """Return (names of the key column, names of the whole row) of the table of the run object."""
+    table = REPORT.read_text(encoding="utf-8").partition("## The run object")[2]
+    found = []
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            keys = re.findall(r"`([^`]+)`", line.split("|")[1])
+            found.append((keys, set(re.findall(r"`([^`]+)`", line))))
+    return found
+
+
+def test_the_documented_keys_are_those_of_the_object():
+    documented = [re.split(r"[.{\[]", key)[0] for keys, _ in rows() for key in keys]
+    assert set(documented) == set(full_summary().data())
+
+
+def test_the_keys_of_every_part_are_documented():
+    data = full_summary().data()
+    parts = {
+        "log.topics{topic}": data["log"]["topics"]["/lidar"],
+        "log.anomalies[]": data["log"]["anomalies"][0],
+        "stages{name}": data["stages"]["it"],
+        "chains{name}": data["chains"]["see"],
+        "digests": data["digests"],
+        "not_recorded{stage}": data["not_recorded"]["it"],
+    }
+    named = {key: names for keys, names in rows() for key in keys}
+    for part, value in parts.items():
+        plain = {name.removesuffix("[]") for name in named[part]}
+        left_out = [name for name in value if name not in plain and "limit" not in name]
+        assert left_out == [], part
+
+
+def test_the_least_that_the_design_asks_for_is_there():
+    data = full_summary().data()
+    for path in (
+        "log topics", "log anomalies", "jobs open", "stages it jobs", "stages it response_ns p95",
+        "stages it execution_ns max", "stages it warmup", "chains see reaction_ns p99",
+        "chains see age_ns count", "chains see broken", "modes", "digests decisions",
+        "digests payloads", "record", "conditions",
+    ):  # fmt: skip
+        value = data
+        for step in path.split():
+            value = value[step]
