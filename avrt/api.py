@@ -24,6 +24,7 @@ from avrt.logs.record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.model.stage import FunctionStage, Stage, process_inputs, stage
 from avrt.report.summary import RunSummary
+from avrt.report.terminal import as_text
 from avrt.units import NS_PER_S, duration_ns
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Report:
 
     summary: RunSummary
     damage: InputError | None = None
+
+    def __str__(self) -> str:
+        """The report as a person reads it."""
+        return as_text(self.summary)
 
     @property
     def data(self) -> dict[str, object]:

@@ -84,7 +84,10 @@ def _give_up_stdout() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="avrt", description="A real-time automotive perception runtime."
+        prog="avrt",
+        description="A real-time automotive perception runtime.",
+        epilog="exit codes: 0 done; 1 a promise was broken; 2 usage or specification; 3 input "
+        "damaged, the good part was delivered; 4 input unusable; 70 a bug; 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"avrt {version('avrt')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

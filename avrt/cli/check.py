@@ -10,6 +10,7 @@ from rich.text import Text
 
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, show, show_json, stdout_kept
+from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
 from avrt.model.graph import release_period_ns
 from avrt.units import format_ns
@@ -34,12 +35,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
-    warnings = [
-        f"{stage.name}: wcet {format_ns(stage.wcet_ns)} is above its deadline "
-        f"{format_ns(stage.deadline_ns)}: every job will be late"
-        for stage in spec.stages
-        if stage.wcet_ns > stage.deadline_ns
-    ]
+    warnings = overload_warnings(spec)
     if options.json:
         show_json({"pipeline": spec.name, "spec": encode(spec)[1], "warnings": warnings})
         return 0

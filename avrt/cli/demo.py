@@ -63,6 +63,7 @@ def run(options: Namespace) -> int:
         for line in describe(record, verification):
             show(line)
         show(f"\nThe drive is {drive}, the run record {record}: open either in Foxglove.")
+        show("Next: a stage of your own, see the README.")
     return exit_code(verification) or code
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-WIDTH_WITHOUT_TERMINAL = 160
+WIDTH_WITHOUT_TERMINAL = 10_000  # nothing is wrapped: the reader may be grep
 
 
 def add_json_option(parser: ArgumentParser) -> None:
@@ -31,7 +31,8 @@ def show(item: RenderableType) -> None:
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
         console.print(item)
-    sys.stdout.write(capture.get())  # a broken pipe raises here and not within rich, which exits
+    text = "\n".join(line.rstrip() for line in capture.get().splitlines())
+    sys.stdout.write(text + "\n")  # a broken pipe raises here and not within rich, which exits
 
 
 def show_json(data: object) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
-from avrt.report.terminal import render
+from avrt.report.terminal import broken_promises, render
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -23,7 +24,9 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "deadlines were missed and why. The same call gives the same answer every time.",
     )
     parser.add_argument("log", type=Path, metavar="LOG", help="an MCAP file")
-    parser.add_argument("-p", "--pipeline", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "-p", "--pipeline", type=Path, required=True, metavar="FILE", help="a pipeline file (YAML)"
+    )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
     parser.add_argument(
         "--timing",
@@ -71,5 +74,6 @@ def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
         return 130
     broken = fail_on_miss and report.summary.figures.broken_promises
     if broken or report.summary.broken_guarantees:
+        print(f"avrt: exit 1: {broken_promises(report.summary)}", file=sys.stderr)
         return 1
     return 0 if report.damage is None else report.damage.exit_code

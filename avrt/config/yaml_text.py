@@ -48,6 +48,8 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(f"cannot be read: {reason}", place=str(path)) from None
+    if data.startswith(b"\x89MCAP"):
+        raise SpecError("is an MCAP log; a pipeline file is YAML text", place=str(path))
     if len(data) > FILE_BYTES_MAX:
         what = f"is {len(data)} bytes long; a pipeline file has at most {FILE_BYTES_MAX}"
         raise SpecError(what, place=str(path))

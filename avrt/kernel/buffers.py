@@ -45,9 +45,6 @@ class Buffers:
     def __contains__(self, handle: int) -> bool:
         return handle in self._live
 
-    def __len__(self) -> int:
-        return len(self._live)
-
     def is_unread(self, handle: int) -> bool:
         """Whether the reader outside the graph still holds this buffer."""
         return handle in self._unread

@@ -45,7 +45,9 @@ def explain_miss(job: Job, device: DeviceQueue, now_ns: int) -> MissRecord:
             intervals[-1] = Interval(kind, last.start_ns, end_ns, by, holder)
         else:
             intervals.append(Interval(kind, start_ns, end_ns, by, holder))
-    return MissRecord(job.id, job.task.name, now_ns, release_ns, job.due_ns, tuple(intervals))
+    return MissRecord(
+        job.id, job.task.name, job.index, now_ns, release_ns, job.due_ns, tuple(intervals)
+    )
 
 
 def _classify(job: Job, holders: list[Job], slots: int) -> tuple[IntervalKind, str, int | None]:

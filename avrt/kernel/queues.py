@@ -140,9 +140,6 @@ class DeviceQueue:
         tasks = [job.task for job in self.running] + [entry[3].task for entry in self.ready]
         releases = [job.release_ns for task in tasks for job in task.waiting]
         releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
-        oldest_ns = min(releases, default=None)
-        if oldest_ns is None:
-            self.history.clear()
-        else:
-            self.history = [stretch for stretch in self.history if stretch[2] > oldest_ns]
+        oldest_ns = min(releases)  # of the job that is about to leave its slot, at the least
+        self.history = [stretch for stretch in self.history if stretch[2] > oldest_ns]
         self._history_limit = max(HISTORY_MIN, 2 * len(self.history))

@@ -66,7 +66,7 @@ class StageFigures:
 
     def miss(self, record: MissRecord) -> None:
         for interval in record.intervals:
-            self.causes[interval.kind, interval.by] += interval.end_ns - interval.start_ns
+            self.causes[interval.kind, interval.by] += interval.duration_ns
 
     def seen(self, task: str, index: int) -> None:
         """Note a released job; the jobs of a task are counted from 0."""

@@ -82,6 +82,10 @@ class Interval:
     by: str
     job: int | None
 
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
 
 @frozen
 class MissRecord:
@@ -89,6 +93,7 @@ class MissRecord:
 
     job: int
     task: str
+    index: int
     at_ns: int
     release_ns: int
     due_ns: int

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from avrt.units import NS_PER_MS, format_ns
+from avrt.metrics.load import overload_warnings
+from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from avrt.metrics.distribution import Distribution
-    from avrt.metrics.run import StageFigures
+    from avrt.metrics.run import RunFigures
     from avrt.model.records import MissRecord
     from avrt.model.spec import StageSpec
     from avrt.report.summary import RunSummary
 
 CAUSES_SHOWN = 4
 MISSES_SHOWN = 5
+TEXT_WIDTH = 10_000
 OUTCOME_STYLES = {
     "met": "green",
     "late": "red",
@@ -34,6 +36,32 @@ OUTCOME_STYLES = {
     "shed": "yellow",
     "open": "magenta",
 }
+
+
+def as_text(summary: RunSummary) -> str:
+    """Return the whole report as plain text, lines as long as they need be."""
+    console = Console(width=TEXT_WIDTH, color_system=None, highlight=False, markup=False)
+    with console.capture() as capture:
+        console.print(render(summary))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def broken_promises(summary: RunSummary) -> str:
+    """Return in words what was not kept; empty when everything was."""
+    parts = [
+        f"{count} {what}"
+        for count, what in (
+            (sum(stage.not_met for stage in summary.figures.stages.values()), "jobs not met"),
+            (sum(s.violations for s in summary.figures.stages.values()), "(m,k) violations"),
+            *(
+                (count, f"{promise} limits of {name} passed")
+                for name, chain in summary.figures.chains.items()
+                for promise, count in sorted(chain.broken.items())
+            ),
+        )
+        if count
+    ]
+    return ", ".join(parts)
 
 
 def render(summary: RunSummary) -> RenderableType:
@@ -62,7 +90,8 @@ def _headline(summary: RunSummary) -> Text:
 def _stages(summary: RunSummary) -> Table:
     table = Table(title="Stages (ms)", title_justify="left", header_style="bold")
     table.add_column("stage")
-    for name in ("jobs", "met", "late", "abort", "skip", "shed"):
+    counted = _outcomes_seen(summary)
+    for name in ("jobs", *counted):
         table.add_column(name, justify="right")
     response = Text(f"response p50/p95/p99/max\n{summary.timing}")
     table.add_column(response, justify="right")
@@ -73,18 +102,13 @@ def _stages(summary: RunSummary) -> Table:
     for spec in summary.pipeline.stages:
         stage = summary.figures.stages[spec.name]
         jobs = stage.jobs()
-        late_style = "red" if jobs["late"] or jobs["aborted"] else ""
         measured = stage.host_execution.summary()["p99"]
         over = measured is not None and measured > spec.wcet_ns
         warm_ns = (stage.warm_ns or 0) + (stage.first_ns or 0)
         table.add_row(
             Text(spec.name),
             str(jobs["released"]),
-            str(jobs["met"]),
-            Text(str(jobs["late"]), style=late_style),
-            Text(str(jobs["aborted"]), style=late_style),
-            str(jobs["skipped"]),
-            str(jobs["shed"]),
+            *(Text(str(jobs[n]), style=OUTCOME_STYLES[n] if jobs[n] else "") for n in counted),
             _four(stage.response),
             _ms(spec.deadline_ns),
             Text(_four(stage.host_execution), style="red" if over else ""),
@@ -94,6 +118,12 @@ def _stages(summary: RunSummary) -> Table:
     return table
 
 
+def _outcomes_seen(summary: RunSummary) -> list[str]:
+    """Return met and late, and the other outcomes that any job had."""
+    jobs = summary.figures.jobs()
+    return [name for name in OUTCOME_STYLES if name in {"met", "late"} or jobs[name]]
+
+
 def _chains(summary: RunSummary) -> Table:
     table = Table(title="Chains (ms)", title_justify="left", header_style="bold")
     table.add_column("chain")
@@ -101,14 +131,14 @@ def _chains(summary: RunSummary) -> Table:
         table.add_column(name, justify="right")
     for spec in summary.pipeline.chains:
         chain = summary.figures.chains[spec.name]
-        broken = sum(chain.broken.values())
+        broken = ", ".join(f"{count} {name}" for name, count in sorted(chain.broken.items()))
         table.add_row(
             Text(spec.name),
             _four(chain.reaction),
             _ms(spec.reaction_ns),
             _four(chain.age),
             _ms(spec.age_ns),
-            Text(str(broken), style="red" if broken else "green"),
+            Text(broken or "0", style="red" if broken else "green"),
         )
     return table
 
@@ -124,6 +154,9 @@ def _why_late(summary: RunSummary) -> Iterator[Text]:
             f"{share_ns / total_ns:.0%} {_cause(name, kind, by)}"
             for (kind, by), share_ns in ranked[:CAUSES_SHOWN]
         ]
+        rest_ns = sum(share_ns for _, share_ns in ranked[CAUSES_SHOWN:])
+        if rest_ns:
+            parts.append(f"{rest_ns / total_ns:.0%} others")
         yield Text(f"why {name} was late: " + ", ".join(parts), style="red")
     for miss in figures.misses[:MISSES_SHOWN]:
         yield Text("  " + describe_miss(miss))
@@ -133,13 +166,17 @@ def _why_late(summary: RunSummary) -> Iterator[Text]:
 
 def describe_miss(miss: MissRecord) -> str:
     """Return one miss as a line: when, and where the time since its release went."""
-    parts = [
-        f"{format_ns(i.end_ns - i.start_ns)} {_cause(miss.task, i.kind, i.by)}"
-        for i in miss.intervals
-    ]
+    parts: list[tuple[str, int]] = []
+    for interval in miss.intervals:
+        cause, spent_ns = _cause(miss.task, interval.kind, interval.by), interval.duration_ns
+        if parts and parts[-1][0] == cause:
+            spent_ns += parts.pop()[1]
+        parts.append((cause, spent_ns))
+    spent = " + ".join(f"{format_ns(spent_ns)} {cause}" for cause, spent_ns in parts)
+    released, due = miss.release_ns / NS_PER_S, miss.due_ns / NS_PER_S
     return (
-        f"{miss.task} job {miss.job} missed its due time {miss.due_ns / 1e9:.6f} s: "
-        + " + ".join(parts)
+        f"{miss.task} job {miss.index}, released {released:.3f} s, "
+        f"missed its due time {due:.3f} s: {spent}"
     )
 
 
@@ -154,16 +191,22 @@ def _cause(task: str, kind: str, by: str) -> str:
 
 
 def _notes(summary: RunSummary) -> Iterator[Text]:
-    """Yield what must not be overlooked: lost input, anomalies, faults, damage."""
+    """Yield what must not be overlooked: overload, lost input, anomalies, faults, damage."""
+    for warning in overload_warnings(summary.pipeline):
+        yield Text(warning, style="yellow")
     yield from _input_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
     for name, (count, why) in summary.not_recorded.items():
         yield Text(f"{name}: {count} outputs are not in the record: {why}", style="yellow")
     for spec in summary.pipeline.stages:
-        yield from _stage_notes(spec, summary.figures.stages[spec.name])
+        yield from _stage_notes(spec, summary.figures)
     for name in summary.broken_guarantees:
         yield Text(f"{name}: guarantee hard is broken", style="bold red")
+    yield from _end_notes(summary)
+
+
+def _end_notes(summary: RunSummary) -> Iterator[Text]:
     for problem in summary.damage:
         yield Text(f"damaged: {problem}", style="red")
     if summary.interrupted:
@@ -186,7 +229,12 @@ def _input_notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(f"anomaly {anomaly.kind} in {where}: {anomaly.detail} ({anomaly.count}x)")
 
 
-def _stage_notes(spec: StageSpec, stage: StageFigures) -> Iterator[Text]:
+def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
+    stage, sets = figures.stages[spec.name], figures.incomplete_sets[spec.name]
+    if spec.sync is not None and sets:
+        within = format_ns(spec.sync.tolerance_ns)
+        what = f"{sets} sets were incomplete: an input is missing, late, or not within {within}"
+        yield Text(f"{spec.name}: {what}", style="yellow")
     if stage.first_fault is not None:
         yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
     for reason, count in sorted(stage.reasons.items()):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from avrt.config.pipeline import parse
+from avrt.config.pipeline import load, parse
 from avrt.errors import SpecError
 
 FILES = [
@@ -127,3 +127,10 @@ def told(text):
     assert "\n" not in line
     assert caught.value.exit_code == 2
     return line
+
+
+def test_a_log_given_as_a_pipeline_is_told(tmp_path):
+    path = tmp_path / "drive.mcap"
+    path.write_bytes(b"\x89MCAP0\r\n" + bytes(10))
+    with pytest.raises(SpecError, match="is an MCAP log; a pipeline file is YAML text"):
+        load(path)

@@ -126,7 +126,7 @@ def test_the_text_is_canonical():
 
 def test_a_nested_union_is_tagged_and_a_fixed_class_is_not():
     interval = Interval("running", 1, 2, "plan", None)
-    record = Record(MissRecord(1, "plan", 2, 0, 1, (interval,)))
+    record = Record(MissRecord(1, "plan", 0, 2, 0, 1, (interval,)))
     tagged = codec.encode(record)[1]["record"]
     assert tagged[0] == "MissRecord"
     assert tagged[1]["intervals"][0]["kind"] == "running"

@@ -35,7 +35,7 @@ def full_summary():
         JobRecord(
             0, 0, "it", "it", 0, 0, 0, 5, 0, 9, "aborted", "deadline", 9, None, None, ("cloud",)
         ),
-        MissRecord(0, "it", 5, 0, 5, (Interval("running", 0, 5, "it", 0),)),
+        MissRecord(0, "it", 0, 5, 0, 5, (Interval("running", 0, 5, "it", 0),)),
         ChainBroken("see", 9, "age", 9, 0),
         ModeRecord("full", 0, "start", entered=True),
         FaultRecord(0, "it", 9, "exception"),

@@ -1,0 +1,40 @@
+"""What the declared figures alone already say about overload, before anything runs.
+
+Not an analysis: necessary conditions only. A pipeline that passes may still miss deadlines.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from avrt.model.graph import release_periods
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from avrt.model.spec import PipelineSpec
+
+
+def overload_warnings(spec: PipelineSpec) -> list[str]:
+    """Return one line for each stage or device that cannot keep up with its declared figures."""
+    periods = release_periods(spec)
+    lines: list[str] = []
+    for stage in spec.stages:
+        wcet, period_ns = format_ns(stage.wcet_ns), periods[stage.name]
+        if stage.wcet_ns > stage.deadline_ns:
+            limit = format_ns(stage.deadline_ns)
+            what = f"wcet {wcet} is above its deadline {limit}: every job will be late"
+            lines.append(f"{stage.name}: {what}")
+        if period_ns is not None and stage.wcet_ns > period_ns:
+            limit = format_ns(period_ns)
+            lines.append(f"{stage.name}: wcet {wcet} is above its period {limit}: it falls behind")
+    for device in spec.devices:
+        load = sum(
+            Fraction(stage.wcet_ns, period_ns)
+            for stage in spec.stages
+            if stage.device == device.name and (period_ns := periods[stage.name]) is not None
+        )
+        if load > device.slots:
+            slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
+            lines.append(f"{device.name}: {float(load):.2f} of {slots} are asked for: overload")
+    return lines
