@@ -1,13 +1,15 @@
 """Verification: the recorded events through a fresh kernel, compared decision for decision.
 
-An entry differs when its line is damaged, when the kernel refuses its events, when the commands
-are not those recorded, or when its running check does not fit. The first difference is named and
-ends the verification.
+An entry differs when the kernel refuses its events, when the commands are not those recorded, or
+when any character of its line, the running check included, is not what it must be. The first
+difference is named and ends the verification. A chunk with a wrong CRC is damage of the file; its
+entries are compared like all others, so that the one that differs is named.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from avrt.errors import KernelError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from avrt.logs.run_file import Line
+
+SHOWN_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,16 @@ def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Differ
     difference = _compare_commands(entry, [to_json(encode(c)) for c in commands])
     if difference is not None:
         return difference
-    expected = checker.expected(entry)
-    if entry.check != expected or line.damaged:
-        found = f"check {entry.check}" + (" in a damaged chunk" if line.damaged else "")
-        return Difference(index, entry.at_ns, f"check {expected}", found)
-    return None
+    expected = checker.line(entry)
+    if line.text == expected:
+        return None
+    place = next(i for i, pair in enumerate(zip_longest(expected, line.text)) if len(set(pair)) > 1)
+    return Difference(index, entry.at_ns, _around(expected, place), _around(line.text, place))
+
+
+def _around(text: str, place: int) -> str:
+    """Return the part of a line where it differs."""
+    return f"... {text[max(0, place - SHOWN_CHARS) : place + SHOWN_CHARS]} ..."
 
 
 def _compare_commands(entry: Entry, expected: list[str]) -> Difference | None:

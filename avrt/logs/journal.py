@@ -1,14 +1,13 @@
 """The journal: every call of the kernel, its events and its commands, in order.
 
-One entry is one JSON line `{"index", "at_ns", "events", "commands", "check"}`. `check` is the
-start of a running SHA-256 over all entries so far, so any damaged byte of any entry is found where
-it is; the last one is the digest of decisions.
+One entry is one JSON line with the keys index, at_ns, calls (events, commands) and check. The
+check is the start of a running SHA-256 over all entries so far, so any damaged byte of any entry is
+found where it is; the last one is the digest of decisions.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,22 +41,25 @@ class Journal:
         self.entries = 0
 
     def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
-        check = self._advance(self.entries, at_ns, body)
+        line = self._advance(at_ns, events, commands)
         if self._write is not None:
-            self._write(at_ns, _line(self.entries, at_ns, body, check))
+            self._write(at_ns, line)
         if self._listen is not None:
             self._listen(at_ns, commands)
-        self.entries += 1
 
     @property
     def digest(self) -> str:
         """SHA-256 of all decisions so far, as hexadecimal digits."""
         return self._hash.hexdigest()
 
-    def _advance(self, index: int, at_ns: int, body: str) -> str:
-        self._hash.update(f"{index},{at_ns},{body};".encode())
-        return self._hash.hexdigest()[:CHECK_DIGITS]
+    def _advance(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> str:
+        """Take one entry into the running check; return its line."""
+        body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
+        self._hash.update(f"{self.entries},{at_ns},{body};".encode())
+        check = self._hash.hexdigest()[:CHECK_DIGITS]
+        head = f'"index":{self.entries},"at_ns":{at_ns}'
+        self.entries += 1
+        return f'{{{head},"calls":{body},"check":"{check}"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +98,17 @@ def parse_entry(line: str) -> Entry:
 
 
 class Checker:
-    """Recomputes the running check of entries as they are read."""
+    """Renders entries again as they are read, with the check that an undamaged journal has."""
 
     def __init__(self) -> None:
-        self._journal = Journal()
+        self._lines: list[str] = []
+        self._journal = Journal(lambda _at_ns, line: self._lines.append(line))
 
-    def expected(self, entry: Entry) -> str:
-        """Return the check that an undamaged entry at this place has."""
+    def line(self, entry: Entry) -> str:
+        """Return the line that an undamaged journal has at this place."""
         self._journal.note(entry.at_ns, entry.events, entry.commands)
-        return self._journal.digest[:CHECK_DIGITS]
+        return self._lines.pop()
 
     @property
     def digest(self) -> str:
         return self._journal.digest
-
-
-def _line(index: int, at_ns: int, body: str, check: str) -> str:
-    return f'{{"index":{index},"at_ns":{at_ns},"calls":{body},"check":{json.dumps(check)}}}'
