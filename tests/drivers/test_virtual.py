@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from builder import Bench, device, stage, timer
 from hypothesis import given
-from pipelines import Limits, examples, scenarios
 from tracing import drive, task_names
 
 from avrt.drivers.virtual import VirtualLoop, VirtualWork
@@ -26,6 +25,7 @@ from avrt.model.events import (
     Voted,
 )
 from avrt.model.records import JobRecord, OverrunRecord
+from pipelines import Limits, examples, scenarios
 
 FROM_OUTSIDE = (Arrived, StreamLost, DeviceLost, DeviceBack, ModeRequested)
 
@@ -51,7 +51,7 @@ class Script:
         self.votes = 0
         self.obeyed = []
 
-    def start(self, command, at_ns):
+    def start(self, command, _at_ns):
         self.dispatched[command.job] = command
         return self.scenario.cost_ns(self.places[command.task], command.index)
 
@@ -79,9 +79,7 @@ class Script:
 
 def run(spec, worker, feed=(), until_ns=None, kernel=None):
     journal = Calls()
-    VirtualLoop(
-        spec, kernel or Kernel(spec), iter(feed), worker, journal, until_ns=until_ns
-    ).run()
+    VirtualLoop(spec, kernel or Kernel(spec), iter(feed), worker, journal, until_ns=until_ns).run()
     return journal.calls
 
 
@@ -92,7 +90,7 @@ class Costs(Script):
         self.costs = costs
         self.obeyed = []
 
-    def start(self, command, at_ns):
+    def start(self, command, _at_ns):
         return self.costs[command.task]
 
     def end(self, job, at_ns):
@@ -134,7 +132,11 @@ def test_nothing_is_released_at_or_after_the_end(scenario):
     calls = run(
         scenario.spec,
         Script(scenario),
-        [(a, Arrived(s.name, 0, a, a, -1 - a)) for a in (0, 30, 44, 45) for s in scenario.spec.sources[:1]],
+        [
+            (a, Arrived(s.name, 0, a, a, -1 - a))
+            for a in (0, 30, 44, 45)
+            for s in scenario.spec.sources[:1]
+        ],
         until_ns=45,
     )
     drains = [at for at, events, _ in calls if Drain() in events]
