@@ -139,6 +139,8 @@ class VirtualLoop:
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
+        if self._until_ns is not None and self._until_ns < 1:
+            return
         while (at_ns := self._next_instant()) is not None:
             events: list[Event] = [
                 self._worker.end(job, at_ns) for job in self._work.pop_ended(at_ns)

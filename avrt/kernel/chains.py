@@ -78,7 +78,7 @@ class Chains:
         if numbers is None:
             return NO_HEADS
         for number in numbers:
-            self._chains[number].started(capture_ns)
+            self._chains[number].read(capture_ns)
         return dict.fromkeys(numbers, capture_ns)
 
     def carried(self, activation: Activation) -> Mapping[int, int]:
@@ -86,7 +86,7 @@ class Chains:
         name = activation.stage.name
         links = self._links.get(name)
         if links is None:
-            return NO_HEADS if activation.inputs else self.read(name, activation.capture_ns)
+            return dict.fromkeys(self._heads.get(name, ()), activation.capture_ns)
         heads: dict[int, int] = {}
         for number, places in links:
             for place in places:
@@ -102,6 +102,13 @@ class Chains:
                 chain = self._chains[number]
                 record = chain.published(self._state.now_ns, activation.id, buffer.heads[number])
                 self._state.out.append(Record(record))
+
+    def is_open(self, watch: Watch) -> bool:
+        """Whether a promise still has to be kept.
+
+        Once releases have ceased, only where something newer is on its way along the chain.
+        """
+        return watch.live and (not self._state.draining or watch.chain.is_awaited)
 
     def limit_passed(self, watch: Watch) -> None:
         """Record a promise that is broken at this instant."""
@@ -121,15 +128,23 @@ class Chain:
 
     def __init__(self, spec: ChainSpec, timers: Timers) -> None:
         self.spec = spec
+        self.newest_ns: int | None = None
         self.known_ns: int | None = None
         self.resting_ns: int | None = None
         self._timers = timers
         self._watches: dict[Promise, Watch] = {}
 
-    def started(self, capture_ns: int) -> None:
-        """Note a first capture: from now on an output is owed."""
-        if not self._watches and self.known_ns is None:
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the head has taken in something that no output knows."""
+        newest_ns, known_ns = self.newest_ns, self.known_ns
+        return newest_ns is not None and (known_ns is None or newest_ns > known_ns)
+
+    def read(self, capture_ns: int) -> None:
+        """Note what the head took in; from the first time on an output is owed."""
+        if self.newest_ns is None:
             self._arm("reaction", self.spec.reaction_ns, capture_ns)
+        self.newest_ns = capture_ns if self.newest_ns is None else max(self.newest_ns, capture_ns)
 
     def published(self, now_ns: int, activation: int, capture_ns: int) -> ChainRecord:
         """Note an output that rests on what the head captured then."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.policy import Key
     from avrt.kernel.queues import DeviceQueue
@@ -19,11 +22,18 @@ if TYPE_CHECKING:
     from avrt.model.spec import StageSpec
 
 NEVER_NS = 1 << 62
+MOVES_MAX = 8
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One schedulable unit with its stream; `index` is its place in the pipeline file."""
+    """One schedulable unit with its stream.
+
+    Attributes:
+        index: its place in the pipeline file.
+        home, device: where its stream belongs, and where it is now.
+        moves: when it left a device, and which.
+    """
 
     index: int
     name: str
@@ -34,11 +44,21 @@ class Task:
     occupant: Job | None = None
     released: int = 0
     lost: bool = False
+    moves: deque[tuple[int, DeviceQueue]] = field(default_factory=partial(deque, maxlen=MOVES_MAX))
 
     @property
     def busy(self) -> bool:
         """Whether a job is open here or its work still holds the stream."""
         return self.occupant is not None or bool(self.waiting)
+
+    def stays(self, start_ns: int, end_ns: int) -> Iterator[tuple[DeviceQueue, int, int]]:
+        """Yield where the stream was between two times, in order."""
+        for left_ns, device in self.moves:
+            if left_ns > start_ns:
+                yield device, start_ns, min(left_ns, end_ns)
+                start_ns = min(left_ns, end_ns)
+        if start_ns < end_ns:
+            yield self.device, start_ns, end_ns
 
     @property
     def stranded(self) -> bool:

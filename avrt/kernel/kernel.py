@@ -4,8 +4,8 @@ It never reads a clock, sleeps, draws a random number, starts a thread, opens a 
 tensor or calls a stage; it learns the time only from `handle(at_ns, events)`. Simulation, replay
 and the live runtime are loops around this one class, so each decides exactly alike.
 
-Within one call the order is: completions and losses, then deadlines, publications at deadlines,
-shedding and set timeouts, then releases in pipeline-file order, then budgets, then promises of
+Within one call the order is: completions and losses, then deadlines, publications at deadlines and
+shedding, then arrivals and releases in pipeline-file order, then budgets, then promises of
 chains, then one dispatch pass over the devices. A deadline check closes its instant: a completion
 reported by a *later* call at the due time itself is late.
 
@@ -76,6 +76,7 @@ class Kernel:
         self._tasks = {task.name: task for task in tasks}
         self._voting: dict[int, Activation] = {}
         self._lapsed: list[Watch] = []
+        self._timed_out: list[SyncSet] = []
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
         self._lifecycle.bind = self._releases.bind
@@ -132,10 +133,13 @@ class Kernel:
         for event in arrivals:
             self._apply(event)
         releases = self._releases
+        if self._timed_out:
+            self._release_timed_out()
         stirred = bool(events) or bool(releases.pending)
         while releases.pending or (heap and heap[0][0] <= at_ns):
             releases.release_pending()
             self._fire_timers()
+            self._release_timed_out()
         self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
@@ -277,6 +281,8 @@ class Kernel:
         device.lost = True
         self._note_resource(device.name, "lost")
         for task in self._tasks.values():
+            if task.lost:
+                continue  # a stream that hung stays lost until its own device is back
             if task.device is device or task.stranded:
                 target = _first_alive(task.home)
                 if target is None:
@@ -313,8 +319,8 @@ class Kernel:
                 self._releases.publish(subject)
             elif isinstance(subject, Watch):
                 self._lapsed.append(subject)
-            elif isinstance(subject, SyncSet) and not subject.released:
-                self._releases.set_timed_out(subject)
+            elif isinstance(subject, SyncSet):
+                self._timed_out.append(subject)
 
     def _fire_job_timer(self, phase: int, job: Job) -> None:
         if phase == DUE:
@@ -322,9 +328,16 @@ class Kernel:
         elif job.start_ns is None:
             self._lifecycle.latest_start_passed(job)
 
+    def _release_timed_out(self) -> None:
+        """Release the sets whose time is over; what arrived at that instant has joined them."""
+        for timed_out in self._timed_out:
+            if not timed_out.released:
+                self._releases.set_timed_out(timed_out)
+        self._timed_out.clear()
+
     def _judge_promises(self) -> None:
         for watch in self._lapsed:
-            if watch.live and not self._state.draining:
+            if self._releases.chains.is_open(watch):
                 self._releases.chains.limit_passed(watch)
         self._lapsed.clear()
 
@@ -335,7 +348,7 @@ class Kernel:
             started = entry[1] == SHED and subject.start_ns is not None
             return subject.outcome is None and not started
         if isinstance(subject, Watch):
-            return subject.live and not self._state.draining
+            return self._releases.chains.is_open(subject)
         if isinstance(subject, Tick):
             return not self._state.draining
         return not (isinstance(subject, SyncSet) and subject.released)
@@ -383,6 +396,6 @@ def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Tas
         for copy_index in range(copies):
             name = stage.name if copies == 1 else f"{stage.name}.{copy_index}"
             tasks.append(Task(len(tasks), name, stage, device, device))
-        for place in device.places:
-            place.serve(stage.criticality)
+            for place in device.places:
+                place.serve(stage.criticality)
     return tasks

@@ -100,7 +100,8 @@ class Lifecycle:
             return False
         victim = urgent = None
         if device.free_slots == 0:
-            victim = device.worst_running(state.now_ns, state.mode) if device.preemptive else None
+            if device.preemptive:
+                victim = device.worst_running(choice, state.now_ns, state.mode)
             if victim is None or choice.key >= victim.key:
                 return False
         elif device.graded and device.free_slots == 1:
@@ -274,6 +275,8 @@ class Lifecycle:
 
     def move(self, task: Task, device: DeviceQueue) -> None:
         """Let the stream's jobs run on another device; what runs on a lost one is lost."""
+        if device is not task.device:
+            task.moves.append((self._state.now_ns, task.device))
         task.device = device
         task.lost = False
         if task.occupant is not None and task.stranded:
@@ -296,7 +299,7 @@ class Lifecycle:
         device = job.device or job.task.device
         if job.start_ns is None:  # behind another job of its task it has no key yet
             job.key = device.key_of(job, self._state.mode.parameters[job.task.index])
-        self._state.out.append(Record(explain_miss(job, device, self._state.now_ns)))
+        self._state.out.append(Record(explain_miss(job, self._state.now_ns)))
         self._note_miss(job)
 
     def _note_miss(self, job: Job) -> None:

@@ -23,31 +23,39 @@ from typing import TYPE_CHECKING
 from avrt.model.records import Interval, MissRecord, WindowRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from avrt.kernel.job import Job
     from avrt.kernel.queues import DeviceQueue
     from avrt.model.records import IntervalKind
 
+    Part = tuple[IntervalKind, str, int | None, int, int]  # kind, by, job, start, end
 
-def explain_miss(job: Job, device: DeviceQueue, now_ns: int) -> MissRecord:
+
+def explain_miss(job: Job, now_ns: int) -> MissRecord:
     """Return the miss with its intervals, which sum to `now_ns - job.release_ns`."""
-    release_ns = job.release_ns
-    stretches = [stretch for stretch in device.history if stretch[2] > release_ns]
-    stretches += [(other, other.since_ns or 0, now_ns) for other in device.running]
-    edges = {release_ns, now_ns, max(release_ns, min(job.arrival_ns, now_ns))}
-    for _, start_ns, end_ns in stretches:
-        edges.update(edge for edge in (start_ns, end_ns) if release_ns < edge < now_ns)
     intervals: list[Interval] = []
-    for start_ns, end_ns in pairwise(sorted(edges)):
-        holders = [other for other, begin, end in stretches if begin <= start_ns < end]
-        kind, by, holder = _classify(job, holders, device.slots)
-        last = intervals[-1] if intervals else None
-        if last is not None and (last.kind, last.by, last.job) == (kind, by, holder):
-            intervals[-1] = Interval(kind, last.start_ns, end_ns, by, holder)
-        else:
-            intervals.append(Interval(kind, start_ns, end_ns, by, holder))
-    return MissRecord(
-        job.id, job.task.name, job.index, now_ns, release_ns, job.due_ns, tuple(intervals)
-    )
+    for device, start_ns, end_ns in job.task.stays(job.release_ns, now_ns):
+        for kind, by, holder, from_ns, until_ns in _partition(job, device, start_ns, end_ns):
+            last = intervals[-1] if intervals else None
+            if last is not None and (last.kind, last.by, last.job) == (kind, by, holder):
+                intervals[-1] = Interval(kind, last.start_ns, until_ns, by, holder)
+            else:
+                intervals.append(Interval(kind, from_ns, until_ns, by, holder))
+    task, found = job.task.name, tuple(intervals)
+    return MissRecord(job.id, task, job.index, now_ns, job.release_ns, job.due_ns, found)
+
+
+def _partition(job: Job, device: DeviceQueue, start_ns: int, end_ns: int) -> Iterator[Part]:
+    """Divide a stay on one device wherever a slot changes hands."""
+    stretches = [stretch for stretch in device.history if stretch[2] > start_ns]
+    stretches += [(other, other.since_ns or 0, end_ns) for other in device.running]
+    edges = {start_ns, end_ns, max(start_ns, min(job.arrival_ns, end_ns))}
+    for _, begin, end in stretches:
+        edges.update(edge for edge in (begin, end) if start_ns < edge < end_ns)
+    for from_ns, until_ns in pairwise(sorted(edges)):
+        holders = [other for other, begin, end in stretches if begin <= from_ns < end]
+        yield (*_classify(job, holders, device.slots), from_ns, until_ns)
 
 
 def _classify(job: Job, holders: list[Job], slots: int) -> tuple[IntervalKind, str, int | None]:

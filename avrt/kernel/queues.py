@@ -5,8 +5,9 @@ preemptive device may take a slot from a running job for one with a strictly low
 job goes first on equal keys). A job never queues behind other work on a stream: it is dispatched
 only when its own stream is idle and a slot is free.
 
-The ready heap holds the first waiting job of each idle task; entries of jobs that ended meanwhile
-are dropped when met, so every operation is O(log n) in the ready jobs.
+The ready heap holds the first waiting job of each idle task. Entries of jobs that ended meanwhile
+are dropped when met, or all at once when there are more than two a task, so every operation is
+O(log n) in the tasks and the heap is bounded by them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Entry = tuple["Key", int, int, "Job"]
 Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start, end
 
 HISTORY_MIN = 64
+ENTRIES_SPARE = 64
 
 
 class DeviceQueue:
@@ -48,12 +50,14 @@ class DeviceQueue:
         self._history_limit = HISTORY_MIN
         self.key_of = KEYS[policy]
         self._dynamic = policy == "llf"
+        self._entries_max = ENTRIES_SPARE
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
         self.graded = False
 
     def serve(self, level: Criticality) -> None:
-        """Say that tasks of this criticality may be queued here."""
+        """Say that one more task, of this criticality, may be queued here."""
+        self._entries_max += 2
         if level not in self._levels:
             self._levels.append(level)
             self._levels.sort()
@@ -66,17 +70,27 @@ class DeviceQueue:
         job.key = self.key_of(job, parameters)
         entry = (job.key, task.index, job.index, job)
         heappush(self.ready, entry)
+        if len(self.ready) > self._entries_max:
+            self._drop_ended(self.ready)
         if self.graded and task.stage.criticality > self._levels[0]:
             heap = self._urgent.setdefault(task.stage.criticality, [])
-            self._top(heap)  # drops what ended, so the heap stays as short as the queue
             if job.start_ns is not None:  # an older entry does not know what it has received since
                 heap[:] = [entry for entry in heap if entry[3] is not job]
                 heapify(heap)
             heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
+            if len(heap) > self._entries_max:
+                self._drop_ended(heap)
 
     def peek(self) -> Job | None:
         """Return the policy's choice among the ready jobs; it leaves when it is put on a slot."""
-        return self._top(self.ready)
+        ready = self.ready
+        while ready:
+            entry = ready[0]
+            job = entry[3]
+            if self._is_ready(job) and entry[0] == job.key:
+                return job
+            heappop(ready)
+        return None
 
     def more_critical(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
         """Return the ready job of higher criticality that running `choice` now would endanger.
@@ -93,11 +107,17 @@ class DeviceQueue:
             return None
         return best[3]
 
-    def worst_running(self, now_ns: int, mode: Mode) -> Job | None:
-        """Return the running job that goes last in the order and may be preempted."""
+    def worst_running(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
+        """Return the running job that goes last in the order and may be preempted for `choice`.
+
+        One that went before a less critical job does not give way to less critical ones.
+        """
         if self._dynamic:
             self._refresh_keys(now_ns, mode)
-        candidates = [job for job in self.running if not job.guarded]
+        level = choice.task.stage.criticality
+        candidates = [
+            job for job in self.running if not job.guarded or job.task.stage.criticality <= level
+        ]
         return max(candidates, key=attrgetter("order"), default=None)
 
     def occupy(self, job: Job, now_ns: int) -> None:
@@ -122,13 +142,18 @@ class DeviceQueue:
         self.history.append((job, since_ns, now_ns))
 
     def _top(self, heap: list[Entry]) -> Job | None:
-        while heap:
-            job = heap[0][3]
-            device = job.device or job.task.device
-            if job.outcome is None and job.since_ns is None and device is self:
-                return job
+        while heap and not self._is_ready(heap[0][3]):
             heappop(heap)
-        return None
+        return heap[0][3] if heap else None
+
+    def _is_ready(self, job: Job) -> bool:
+        device = job.device or job.task.device
+        return job.outcome is None and job.since_ns is None and device is self
+
+    def _drop_ended(self, heap: list[Entry]) -> None:
+        """Bound a heap by the tasks served here; amortised O(1), for it is at least half ended."""
+        heap[:] = [entry for entry in heap if self._is_ready(entry[3])]
+        heapify(heap)
 
     def _refresh_keys(self, now_ns: int, mode: Mode) -> None:
         for job in self.running:

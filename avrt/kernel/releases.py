@@ -254,6 +254,7 @@ class Releases:
         if stage.period_ns is not None and stage.publish == "asap":
             activation.capture_ns = now_ns
         if not stage.inputs:
+            self.chains.read(stage.name, activation.capture_ns)
             return ""
         absent: list[str] = []
         for place, item in enumerate(stage.inputs):
@@ -278,6 +279,9 @@ class Releases:
                 activation.inputs[place] = None
                 self._state.buffers.drop(buffer, self._state.out)
         activation.absent = tuple(absent)
+        if stage.sync is not None and absent:
+            given = [buffer.capture_ns for buffer in activation.inputs if buffer is not None]
+            activation.capture_ns = min(given, default=activation.capture_ns)
         return ""
 
     def inputs_released(self, activation: Activation) -> None:

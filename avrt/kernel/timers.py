@@ -1,9 +1,10 @@
 """Everything that is due at a known time, in one heap.
 
 Entries at one time are ordered by phase, as the contract orders an instant: deadlines and aborts,
-publications at deadlines, shedding, synchronised sets, timer releases. Promises of chains are
-judged last, because a publication at that instant keeps them. A driver that wakes late meets the
-entries in the order of their nominal times. An entry whose subject has moved on (a job that ended,
+publications at deadlines, shedding, timer releases. Timeouts of synchronised sets and promises of
+chains are only noted here and judged later in the instant, because an arrival or a publication at
+that instant keeps them. A driver that wakes late meets the entries in the order of their nominal
+times within each phase. An entry whose subject has moved on (a job that ended,
 a set that was released) is dropped when it is met.
 """
 

@@ -29,6 +29,11 @@ def test_the_end_is_exclusive_and_what_is_open_finishes():
     assert simulate(spec, until_ns=21).jobs[-1].end_ns == 24
 
 
+def test_a_simulation_of_no_length_releases_nothing():
+    result = simulate(Bench(timer("beat", 10)).spec, until_ns=0)
+    assert result.records == []
+
+
 def test_execution_times_come_from_the_model():
     spec = Bench(timer("beat", 10, wcet_ns=4, deadline_ns=6)).spec
     result = simulate(spec, until_ns=30, execution=lambda _task, index: (3, 7, 5)[index])

@@ -183,11 +183,11 @@ def expected_sets(trace, fuse):
     """Sets as `(arrival, release, members)` in the order of their release, and the most open."""
     sets = Sets(fuse)
     for call in trace.calls:
-        sets.expire(call.at_ns)
         arrived = [e for e in call.events if isinstance(e, Arrived)]
         for event in sorted(arrived, key=lambda e: (e.source, e.sequence)):
             if event.source in sets.names:
                 sets.offer(call.at_ns, event)
+        sets.expire(call.at_ns)
     return sets.done, sets.most
 
 
@@ -420,7 +420,7 @@ class Promises:
 
     def __init__(self, chain):
         self.chain = chain
-        self.known_ns = self.resting_ns = None
+        self.newest_ns = self.known_ns = self.resting_ns = None
         self.open = {}
         self.outputs = []
         self.broken = []
@@ -428,7 +428,7 @@ class Promises:
 
     def arrived(self, event):
         if event.source == self.chain.path[0]:
-            self.started(event.capture_ns)
+            self.read(event.capture_ns)
             self.rests_on[event.buffer] = event.capture_ns
 
     def made(self, messages, event):
@@ -437,7 +437,6 @@ class Promises:
         path = self.chain.path
         if job.stage == path[0]:
             self.rests_on[event.buffer] = messages.capture_ns[event.buffer]
-            self.started(self.rests_on[event.buffer])
         elif job.stage in path:
             before = path[path.index(job.stage) - 1]
             inputs = messages.trace.stage_of(job.task).inputs
@@ -450,9 +449,17 @@ class Promises:
         if producer == self.chain.path[-1] and command.buffer in self.rests_on:
             self.published(at_ns, command.activation, self.rests_on[command.buffer])
 
-    def started(self, capture_ns):
-        if self.known_ns is None and "reaction" not in self.open:
+    def read(self, capture_ns):
+        """The head took something in; from the first time on an output is owed."""
+        if self.newest_ns is None:
             self.open["reaction"] = [capture_ns, True]
+        self.newest_ns = max(capture_ns, capture_ns if self.newest_ns is None else self.newest_ns)
+
+    @property
+    def awaited(self):
+        """Whether something newer than what is known is on its way."""
+        known_ns = self.known_ns
+        return self.newest_ns is not None and (known_ns is None or self.newest_ns > known_ns)
 
     def published(self, at_ns, activation, capture_ns):
         reaction_ns = None
@@ -493,10 +500,11 @@ def test_reaction_age_and_path_are_those_of_a_count_over_publications(grain, sce
         )
 
 
-def counted(trace):
+def counted(trace):  # noqa: C901, PLR0912 - one loop a kind of event
     """The chains of a trace after a count over all its calls."""
     chains = [Promises(chain) for chain in trace.spec.chains]
     messages = Messages(trace)
+    reads = [timer_reads(trace, chain.path[0]) for chain in trace.spec.chains]
     draining = False
     for call in trace.calls:
         for event in only(call.events, Completed):
@@ -510,10 +518,34 @@ def counted(trace):
             messages.arrived(event)
             for promises in chains:
                 promises.arrived(event)
+        for promises, (at_release, _) in zip(chains, reads, strict=True):
+            for capture_ns in at_release.pop(call.at_ns, ()):
+                promises.read(capture_ns)
         draining = draining or bool(only(call.events, Drain))
-        for promises in () if draining else chains:
-            promises.judge(call.at_ns)
+        for promises in chains:
+            if not draining or promises.awaited:
+                promises.judge(call.at_ns)
+        for promises, (_, at_start) in zip(chains, reads, strict=True):
+            for capture_ns in at_start.pop(call.at_ns, ()):
+                promises.read(capture_ns)
     return chains
+
+
+def timer_reads(trace, head):
+    """What a timer stage reads: by time of release (bound early), and by time of first dispatch."""
+    at_release, at_start = {}, {}
+    stages = {stage.name: stage for stage in trace.spec.stages}
+    for job in trace.jobs().values() if head in stages else ():
+        spec = stages[head]
+        if job.stage != head:
+            continue
+        if spec.publish == "at_deadline":
+            at_release.setdefault(job.arrival_ns, []).append(job.release_ns)
+        elif spec.redundancy is not None:
+            at_release.setdefault(job.arrival_ns, []).append(job.arrival_ns)
+        elif job.start_ns is not None:
+            at_start.setdefault(job.start_ns, []).append(job.start_ns)
+    return at_release, at_start
 
 
 def only(items, kind):

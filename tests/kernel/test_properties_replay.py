@@ -80,6 +80,15 @@ def go_on(kernel, calls):
         assert kernel.next_wakeup_ns == call.wakeup_ns
 
 
+@examples(20)
+@given(scenarios())
+def test_reading_the_next_wakeup_changes_nothing(scenario):
+    trace = drive(scenario)  # reads it after every call
+    kernel = fresh(trace)
+    for call in trace.calls:
+        assert kernel.handle(call.at_ns, call.events) == call.commands
+
+
 @examples(12)
 @given(scenarios(), st.randoms(use_true_random=False))
 def test_a_refused_call_changes_nothing(scenario, random):

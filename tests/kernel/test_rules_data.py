@@ -173,6 +173,14 @@ def test_an_incomplete_set_without_a_required_input_is_skipped():
     assert bench.reclaimed() == [-100]
 
 
+def test_a_message_that_arrives_at_the_timeout_still_joins_its_set():
+    bench = Bench(stage("stereo", "left", "right", sync=SYNC))
+    bench.arrive(0, "left")
+    bench.arrive(40, "right", capture_ns=3)
+    assert bench.records(SyncRecord) == []
+    assert bench.dispatch().inputs == (-100, -200)
+
+
 def test_an_earlier_capture_that_joins_a_set_brings_its_timeout_forward():
     bench = Bench(stage("stereo", "left", "right", "top", sync=SYNC))
     bench.arrive(10, "left", capture_ns=10)

@@ -218,7 +218,7 @@ class World:
             event = self.feed.pop(0)[2]
             if self._is_legal(event, events):
                 events.append(event)
-        if not events and self._is_stuck():
+        if not events and self.trace.drained_ns is not None and self._is_stuck():
             events = [Hung(job) for job in self.kernel.working_jobs if job not in self.paused]
         return events
 

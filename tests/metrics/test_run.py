@@ -90,6 +90,16 @@ def test_chains_count_their_outputs_and_broken_promises(scenario):
         assert len(chain.reaction) == sum(r.reaction_ns is not None for r in outputs)
         broken = [r.promise for r in trace.records(ChainBroken) if r.chain == name]
         assert chain.broken == Counter(broken)
+        assert chain.summary()["broken"] == len(broken)
+
+
+@examples(20)
+@given(scenarios(Limits(stages_max=5)))
+def test_broken_promises_are_jobs_not_met_windows_and_chain_limits(scenario):
+    trace = drive(scenario)
+    not_met = sum(j.outcome != "met" for j in trace.records(JobRecord))
+    others = len(trace.records(WindowRecord)) + len(trace.records(ChainBroken))
+    assert figures_of(trace).broken_promises == not_met + others
 
 
 @examples(30)
@@ -111,9 +121,11 @@ def test_the_summary_is_plain_data(scenario):
 
 def test_the_first_execution_on_the_host_is_warm_up():
     figures = RunFigures(Bench(timer("beat")).spec).stages["beat"]
-    for host_ns in (900, 10, 20, 30):
-        figures.measured(host_ns)
+    figures.measured(900)
+    for host_ns in (10, 20, 30):
+        figures.measured(host_ns, "boom" if host_ns == 20 else None)
     assert figures.first_ns == 900
+    assert figures.first_fault == "boom"
     assert figures.host_execution.summary()["max"] == 30
 
 
