@@ -16,8 +16,9 @@ from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
+from avrt.drivers.hosts import fit_to_host
 from avrt.errors import AvrtError, FaultError, InputError, SpecError
-from avrt.exec.runner import guarded
+from avrt.exec.runner import HANG_TIMEOUT_NS, guarded
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
 from avrt.logs.record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
@@ -25,7 +26,7 @@ from avrt.model.codec import encode, to_json
 from avrt.model.stage import FunctionStage, Stage, process_inputs, stage
 from avrt.report.summary import RunSummary
 from avrt.report.terminal import as_text
-from avrt.units import NS_PER_S, duration_ns
+from avrt.units import duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = ["Pipeline", "Report", "Stage", "stage"]
-
-HANG_TIMEOUT_NS = 10 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +179,17 @@ class Pipeline:
         """
         from avrt.drivers.replay import replay  # noqa: PLC0415 - brings torch, 1.4 s
 
-        spec = self.check()
+        spec, devices = fit_to_host(self.check())
         hang_ns = HANG_TIMEOUT_NS if hang_timeout is None else _duration(hang_timeout)
         costs = _timing(timing, spec)
         if out is not None:
-            self._check_out(out, log, spec)
+            self._check_out(out, log, timing, spec)
         with open_log(log) as reader:
             merged = self._placed(lambda: MergedLog(reader, spec.sources))
             stages = self.build()
-            more = {**_devices(spec), **_timing_run(costs)}
+            more = {**({"devices": devices} if devices else {}), **_timing_run(costs)}
             conditions = read_conditions(log=Path(log).name, timing=costs.label, **more)
-            with self._recording(out, merged.zero_ns, conditions) as record:
+            with self._recording(out, spec, merged.zero_ns, conditions) as record:
                 result = self._placed(
                     lambda: replay(
                         spec,
@@ -210,7 +209,11 @@ class Pipeline:
 
     @contextmanager
     def _recording(
-        self, out: str | Path | None, zero_ns: int, conditions: Mapping[str, str]
+        self,
+        out: str | Path | None,
+        spec: PipelineSpec,
+        zero_ns: int,
+        conditions: Mapping[str, str],
     ) -> Iterator[RunRecord | None]:
         """Open the run record, if there is to be one, and close it however the run ends."""
         if out is None:
@@ -221,16 +224,19 @@ class Pipeline:
                 out,
                 zero_ns=zero_ns,
                 conditions=conditions,
-                pipeline_json=to_json(encode(self.spec)),
+                pipeline_json=to_json(encode(spec)),
                 pipeline_yaml=None if self._loaded is None else self._loaded.text,
             ) as record:
                 yield record
         except OSError as error:
             raise SpecError(f"cannot write the run record {out}: {error.strerror}") from None
 
-    def _check_out(self, out: str | Path, log: str | Path, spec: PipelineSpec) -> None:
+    def _check_out(self, out: str | Path, log: str | Path, timing: str, spec: PipelineSpec) -> None:
         """Refuse to write the record over what the run reads, or two things into one topic."""
         read = [Path(log)] if self._loaded is None else [Path(log), Path(self._loaded.path)]
+        recorded = str(timing).partition(":")[2]
+        if recorded:
+            read.append(Path(recorded))
         for path in read:
             if Path(out).exists() and path.exists() and path.samefile(out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")
@@ -276,13 +282,6 @@ class Pipeline:
 
     def _at(self, error: SpecError) -> SpecError:
         return error if self._loaded is None else self._loaded.placed(error)
-
-
-def _devices(spec: PipelineSpec) -> dict[str, str]:
-    """Return what the conditions must say of devices that replay does not drive."""
-    others = [f"{d.name} ({d.type})" for d in spec.devices if d.type.startswith("cuda")]
-    told = f"{', '.join(others)}: not driven in this version, stages computed on the CPU"
-    return {"devices": told} if others else {}
 
 
 def _timing(text: str, spec: PipelineSpec) -> Timing:

@@ -10,11 +10,6 @@ def now_ns() -> int:
     return time.perf_counter_ns()
 
 
-def thread_cpu_ns() -> int:
-    """Return the CPU time this thread has used, in ns."""
-    return time.thread_time_ns()
-
-
 def wall_date() -> str:
     """Return the date and time as ISO 8601 in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

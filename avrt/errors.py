@@ -8,7 +8,6 @@
     - HardwareFault  a device, its memory or a link
     - SoftwareFault  a stage raised, hung or returned something that is no payload
     - DataFault      a message's content is impossible
-  x BrokenPromise    a check the user asked for did not hold (verification, expectation)
   x KernelError      a bug in avrt
 
 `exit_code` is the process exit code of each class, as the command line documents it.
@@ -111,12 +110,6 @@ class SoftwareFault(FaultError):  # noqa: N818 - the design names them
 
 class DataFault(FaultError):  # noqa: N818 - the design names them
     """The content of a message is impossible."""
-
-
-class PromiseError(AvrtError):
-    """A check that the user asked for did not hold."""
-
-    exit_code = 1
 
 
 class KernelError(AvrtError):

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
+from avrt.errors import DamagedInputError
+from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.terminal import broken_promises, render
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -37,7 +40,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--hang-timeout",
-        default="10 s",
+        default=format_ns(HANG_TIMEOUT_NS),
         metavar="TIME",
         help="host time after which a stage counts as hung (default: %(default)s)",
     )
@@ -76,4 +79,7 @@ def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
     if broken or report.summary.broken_guarantees:
         print(f"avrt: exit 1: {broken_promises(report.summary)}", file=sys.stderr)
         return 1
-    return 0 if report.damage is None else report.damage.exit_code
+    if report.damage is not None:
+        return report.damage.exit_code
+    lost = sum(topic.lost for topic in report.summary.topics.values())
+    return DamagedInputError.exit_code if lost else 0

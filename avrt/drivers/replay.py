@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import AvrtError, InputError, SpecError
 from avrt.exec.process import Interrupts, frozen_garbage, set_threads
-from avrt.exec.runner import Result, Stream, guarded, wait
+from avrt.exec.runner import HANG_TIMEOUT_NS, Result, Stream, guarded, wait
 from avrt.kernel import Kernel
 from avrt.logs.journal import Journal
 from avrt.logs.record import EXECUTION
@@ -25,7 +25,7 @@ from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.message import Message, Origin, Stamp, merge_origins
 from avrt.payload.digest import PayloadDigest
-from avrt.units import NS_PER_S
+from avrt.payload.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from avrt.logs.raw import RawMessage
     from avrt.logs.record import RunRecord
     from avrt.model.spec import PipelineSpec, StageSpec
-
-HANG_TIMEOUT_NS = 10 * NS_PER_S
 
 
 @dataclass(slots=True)
@@ -123,7 +121,12 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     try:
         worker.warm()
         with frozen_garbage(), worker.interrupts:
-            VirtualLoop(spec, Kernel(spec), feed, worker, journal).run()
+            loop = VirtualLoop(spec, Kernel(spec), feed, worker, journal)
+            try:
+                loop.run()
+            except KeyboardInterrupt:
+                result.interrupted = True
+                loop.stop()
     except KeyboardInterrupt:
         result.interrupted = True
     finally:
@@ -170,7 +173,6 @@ class ReplayWorker:
         self._recorded: dict[str, RawMessage] = {}
         self._drafts: dict[int, Draft] = {}
         self._running: dict[int, _Running] = {}
-        self._newest: dict[str, int] = {}
         self._published = dict.fromkeys(self._stages, 0)
         self.digest = PayloadDigest()
         self._streams = {name: Stream(name, stages[name]) for name in self._stages}
@@ -204,7 +206,7 @@ class ReplayWorker:
                     item.frame,
                 )
                 origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
-                self._messages[handle] = Message(stamp, item.payload, origins)
+                self._messages[handle] = Message(stamp, sealed(item.payload), origins)
                 self._record_input(item)
                 with self.interrupts.allowed():
                     pass
@@ -235,8 +237,6 @@ class ReplayWorker:
         }
         future = self._streams[command.task].submit(inputs)
         running = _Running(stage, command.index, inputs, at_ns, command.release_ns, future)
-        self._running.pop(self._newest.get(command.task, -1), None)  # aborted while it ran
-        self._newest[command.task] = command.job
         self._running[command.job] = running
         cost_ns = self._timing.cost_ns(command.task, command.index)
         if cost_ns is not None:
@@ -256,6 +256,12 @@ class ReplayWorker:
         handle = next(self._handles)
         self._drafts[handle] = _draft(running, result)
         return Completed(job, handle, at_ns)
+
+    def abandon(self, job: int, at_ns: int) -> None:
+        running = self._running.pop(job)
+        result = running.result if running.waited else self._wait(running)
+        if result is not None:
+            self._note_execution(running, result, at_ns)
 
     def vote(self, command: Vote) -> Voted:
         raise AssertionError(f"replay refuses redundant stages: {command}")

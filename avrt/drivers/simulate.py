@@ -73,12 +73,8 @@ def simulate(
 
 def worst_case(spec: PipelineSpec) -> Execution:
     """Return the model in which every job takes its declared wcet."""
-    wcets = {stage.name: stage.wcet_ns for stage in spec.stages}
-
-    def execution(task: str, _index: int) -> int | None:
-        return wcets[task.rpartition(".")[0] or task] if task not in wcets else wcets[task]
-
-    return execution
+    wcets = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
+    return lambda task, _index: wcets[task]
 
 
 def periodic_arrivals(spec: PipelineSpec, until_ns: int) -> Iterator[tuple[int, Event]]:
@@ -108,6 +104,9 @@ class _Pretended:
 
     def vote(self, command: Vote) -> Voted:
         return Voted(command.activation, "unanimous", command.jobs[0])
+
+    def abandon(self, job: int, at_ns: int) -> None:
+        pass
 
     def obey(self, command: Command, at_ns: int) -> list[Event]:
         del command, at_ns

@@ -43,6 +43,9 @@ class Worker(Protocol):
     def vote(self, command: Vote) -> Voted:
         """Decide over the outputs of an activation."""
 
+    def abandon(self, job: int, at_ns: int) -> None:
+        """Let the work of a job that was aborted while it ran end, and throw it away."""
+
     def obey(self, command: Command, at_ns: int) -> list[Event]:
         """Do any other command; return what follows from it at the same instant."""
 
@@ -136,19 +139,28 @@ class VirtualLoop:
         self._next = next(feed, None)
         self._until_ns = until_ns
         self._drained = False
+        self._collected: tuple[int, list[Event]] | None = None
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
         if self._until_ns is not None and self._until_ns < 1:
             return
         while (at_ns := self._next_instant()) is not None:
-            events: list[Event] = [
-                self._worker.end(job, at_ns) for job in self._work.pop_ended(at_ns)
-            ]
+            ended = self._work.pop_ended(at_ns)
+            self._stoppable.difference_update(ended)
+            events: list[Event] = [self._worker.end(job, at_ns) for job in ended]
+            self._collected = (at_ns, events)
             while self._next is not None and self._next[0] <= at_ns:
                 events.append(self._next[1])
                 self._next = next(self._feed, None)
+            self._collected = None
             self._step(at_ns, events)
+
+    def stop(self) -> None:
+        """End an interrupted run here and now: what is open is aborted, nothing more is done."""
+        at_ns, events = self._collected or (self._kernel.now_ns, [])
+        events = [*events, Drain(at_once=True)]
+        self._journal.note(at_ns, events, self._kernel.handle(at_ns, events))
 
     def _next_instant(self) -> int | None:
         """Return the next time at which something happens, or None when the run is over."""
@@ -204,7 +216,9 @@ class VirtualLoop:
                 self._work.resume(command.job, at_ns)
             case Abort():
                 if command.job in self._stoppable:
+                    self._stoppable.remove(command.job)
                     self._work.drop(command.job)
+                    self._worker.abandon(command.job, at_ns)
             case Vote():
                 return [self._worker.vote(command)]
             case _:

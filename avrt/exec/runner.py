@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from avrt import clock
 from avrt.errors import FaultError, SoftwareFault
 from avrt.payload.digest import digest_of
-from avrt.payload.seal import seal
+from avrt.payload.seal import sealed
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ T = TypeVar("T")
 log = logging.getLogger("avrt.exec")
 
 DETAIL_CHARS_MAX = 300
+HANG_TIMEOUT_NS = 10 * NS_PER_S
 
 
 class RunnableStage(Protocol):
@@ -67,11 +68,11 @@ def run_job(
     start_ns = clock.now_ns()
     payload = guarded(lambda: stage.process(**inputs))
     host_ns = max(1, clock.now_ns() - start_ns)
-    digest = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
-    if isinstance(digest, FaultError):
-        log.warning("stage %s failed: %s", name, digest)
-        return Result(None, digest, host_ns)
-    return Result(payload, None, host_ns, digest)
+    taken = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
+    if isinstance(taken, FaultError):
+        log.warning("stage %s failed: %s", name, taken)
+        return Result(None, taken, host_ns)
+    return Result(taken[0], None, host_ns, taken[1])
 
 
 def warm_up(stage: RunnableStage) -> Result:
@@ -112,16 +113,15 @@ def _place(trace: TracebackType | None) -> str:
     return f" at {last.filename}:{last.lineno}"
 
 
-def _take(payload: object) -> bytes:
-    """Return the digest of a payload that is fit to be handed over, and is from now on."""
+def _take(payload: object) -> tuple[object, bytes]:
+    """Return a payload as it is handed over, and its digest."""
     if payload is None:
         raise SoftwareFault("no_payload", "process returned None; return an empty payload")
     try:
-        digest = digest_of(payload)
-    except (TypeError, RecursionError) as error:
+        taken = sealed(payload)
+        return taken, digest_of(taken)
+    except (TypeError, ValueError, RecursionError) as error:
         raise SoftwareFault("bad_payload", str(error)) from None
-    seal(payload)
-    return digest
 
 
 class Stream:

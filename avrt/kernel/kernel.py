@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
+from avrt.kernel.instant import InstantOrder
 from avrt.kernel.job import Activation, Job, Task
 from avrt.kernel.ladder import nominal_mode
 from avrt.kernel.legality import Legality
@@ -42,7 +43,6 @@ from avrt.model.events import (
     Hung,
     ModeRequested,
     Read,
-    SegmentEnded,
     Started,
     StreamLost,
     Voted,
@@ -82,11 +82,13 @@ class Kernel:
         self._lifecycle.bind = self._releases.bind
         self._lifecycle.released = self._releases.inputs_released
         self._lifecycle.ended = self._activation_ended
-        self._source_order = {source.name: i for i, source in enumerate(spec.sources)}
-        self._device_order = {name: i for i, name in enumerate(devices)}
+        sources = {source.name: i for i, source in enumerate(spec.sources)}
+        self._order = InstantOrder(
+            sources, {t.name: t.index for t in tasks}, {name: i for i, name in enumerate(devices)}
+        )
         self._legality = Legality(
             self._state,
-            self._source_order,
+            sources,
             self._tasks,
             devices,
             self._lifecycle.working,
@@ -126,7 +128,11 @@ class Kernel:
         state.now_ns = at_ns
         out: list[Command] = []
         state.out = out
-        arrivals = self._take_in(events) if events else ()
+        arrivals: Sequence[Event] = ()
+        if events:
+            ended, arrivals = self._order.split(events)
+            for event in ended:
+                self._apply(event)
         heap = state.timers.heap
         if heap and heap[0][0] <= at_ns:
             self._fire_timers()
@@ -159,47 +165,6 @@ class Kernel:
 
     # Events
 
-    def _take_in(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Apply what ended or was lost; return what belongs to the release phase, in order."""
-        if len(events) == 1:
-            if isinstance(events[0], _RELEASES):
-                return events
-            self._apply(events[0])
-            return ()
-        for event in self._ends_in_order([e for e in events if not isinstance(e, _RELEASES)]):
-            self._apply(event)
-        return self._arrivals_in_order([e for e in events if isinstance(e, _RELEASES)])
-
-    def _arrivals_in_order(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return arrivals by source order and sequence, then mode requests, then the drain."""
-
-        def rank(event: Event) -> tuple[int, int, int, str]:
-            if isinstance(event, Arrived):
-                return (self._source_order[event.source], event.sequence, event.buffer, "")
-            cause = event.cause if isinstance(event, ModeRequested) else ""
-            return (len(self._source_order) + isinstance(event, Drain), 0, 0, cause)
-
-        return sorted(events, key=rank) if len(events) > 1 else events
-
-    def _ends_in_order(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return what ended or was lost in one instant in the order it is taken in."""
-
-        def rank(event: Event) -> tuple[int, int]:
-            phase = _PHASES[type(event)]
-            match event:
-                case Started() | Completed() | Failed() | Hung():
-                    return (phase, event.job)
-                case Voted():
-                    return (phase, event.activation)
-                case StreamLost():
-                    return (phase, self._tasks[event.stream].index)
-                case DeviceLost() | DeviceBack():
-                    return (phase, self._device_order[event.device])
-                case _:
-                    return (phase, event.buffer if isinstance(event, Read) else 0)
-
-        return sorted(events, key=rank) if len(events) > 1 else events
-
     def _apply(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case an event
         state, lifecycle = self._state, self._lifecycle
         match event:
@@ -231,6 +196,8 @@ class Kernel:
             case _:
                 assert isinstance(event, Drain)  # Legality refuses SegmentEnded
                 state.draining = True
+                for task in self._tasks.values() if event.at_once else ():
+                    lifecycle.stop(task)
 
     def _completed(self, event: Completed) -> None:
         state = self._state
@@ -347,26 +314,12 @@ class Kernel:
         if isinstance(subject, Job):
             started = entry[1] == SHED and subject.start_ns is not None
             return subject.outcome is None and not started
-        if isinstance(subject, Watch):
-            return self._releases.chains.is_open(subject)
+        if isinstance(subject, Watch):  # while work goes on, a waiting head may still read
+            may_open = subject.live and bool(self._lifecycle.working)
+            return may_open or self._releases.chains.is_open(subject)
         if isinstance(subject, Tick):
             return not self._state.draining
         return not (isinstance(subject, SyncSet) and subject.released)
-
-
-_RELEASES = (Arrived, ModeRequested, Drain)
-_PHASES = {
-    Started: 0,
-    SegmentEnded: 0,
-    Completed: 1,
-    Failed: 1,
-    Hung: 1,
-    Voted: 2,
-    StreamLost: 3,
-    DeviceLost: 4,
-    DeviceBack: 5,
-    Read: 6,
-}
 
 
 def _places(
@@ -392,9 +345,7 @@ def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Tas
     tasks: list[Task] = []
     for stage in spec.stages:
         device = devices[stage.device]
-        copies = 1 if stage.redundancy is None else stage.redundancy.copies
-        for copy_index in range(copies):
-            name = stage.name if copies == 1 else f"{stage.name}.{copy_index}"
+        for name in stage.task_names:
             tasks.append(Task(len(tasks), name, stage, device, device))
             for place in device.places:
                 place.serve(stage.criticality)

@@ -89,7 +89,8 @@ class Legality:
             case StreamLost() | DeviceLost() | DeviceBack():
                 return self._resource(event)
             case Drain():
-                return "draining already" if self._state.draining else ""
+                again = self._state.draining and not event.at_once
+                return "draining already" if again else ""
             case ModeRequested():
                 return ""
             case _:

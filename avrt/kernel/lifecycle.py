@@ -273,6 +273,13 @@ class Lifecycle:
             self._due_unseen(job)
             self._end(job, "aborted", "lost")
 
+    def stop(self, task: Task) -> None:
+        """Abort everything of a task at once."""
+        while task.waiting:
+            self._end(task.waiting.popleft(), "aborted", "stop")
+        if task.occupant is not None and task.occupant.outcome is None:
+            self.abort(task.occupant, "stop")
+
     def move(self, task: Task, device: DeviceQueue) -> None:
         """Let the stream's jobs run on another device; what runs on a lost one is lost."""
         if device is not task.device:

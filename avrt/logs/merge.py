@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from avrt.payload import PointCloud
 
 OFFSET_NS_MAX = NS_PER_S
+GAP_NS_MAX = 24 * 3600 * NS_PER_S
 TYPES: Mapping[str, tuple[str, ...]] = {"camera": (COMPRESSED_IMAGE, IMAGE), "lidar": (CLOUD,)}
 
 
@@ -139,7 +140,8 @@ class MergedLog:
     def _add(self, source: _Source) -> None:
         spec = source.spec
         if spec.topic is None:
-            return
+            what = "a source without a topic cannot be read from a log; add its 'topic'"
+            raise SpecError(what, ("sources", spec.name))
         self._check(spec.name, "topic", spec.topic, TYPES.get(spec.type, READABLE[:3]))
         self._images.setdefault(spec.topic, []).append(source)
         if spec.info_topic is not None:
@@ -178,7 +180,8 @@ class MergedLog:
             for raw in self._reader.messages({*self._images, *self._camera_infos}):
                 if group and raw.log_ns != group[0].log_ns:
                     yield group
-                    group = []
+                    before, group = group[0], []
+                    self._check_gap(before, raw)
                 group.append(raw)
         except DamagedInputError as error:
             damage = error
@@ -187,6 +190,16 @@ class MergedLog:
         self._ended = True
         if damage is not None:
             raise damage
+
+    def _check_gap(self, before: RawMessage, after: RawMessage) -> None:
+        """Refuse a hole that no drive has: timer stages would be released all through it."""
+        gap_ns = after.log_ns - before.log_ns
+        if gap_ns > GAP_NS_MAX:
+            what = (
+                f"log time jumps {format_ns(gap_ns)} ahead at {after.log_ns} ns; "
+                f"expected less than {format_ns(GAP_NS_MAX)} between messages"
+            )
+            raise DamagedInputError(what, after.topic, sum(self._delivered.values()))
 
     def _decode(self, raw: RawMessage) -> Decoded | None:
         try:

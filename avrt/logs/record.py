@@ -72,6 +72,7 @@ class RunRecord:
         self.not_recorded: dict[str, int] = {}
         self._painter = Painter()
         self._channels: dict[str, int] = {}
+        self._inputs: dict[tuple[str, str, bytes], int] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._counts: dict[str, int] = {}
         self._waiting = 0
@@ -94,9 +95,10 @@ class RunRecord:
 
     def input(self, topic: str, raw: RawMessage) -> None:
         """Record a sensor message as it came, at its own log time."""
-        channel = self._channels.get(topic)
+        key = (topic, raw.type, raw.channel.schema)
+        channel = self._inputs.get(key)
         if channel is None:
-            channel = self._register(topic, raw.channel)
+            channel = self._inputs[key] = self._register(topic, raw.channel)
         self._add(channel, raw.log_ns, raw.data, publish_ns=raw.publish_ns, sequence=raw.sequence)
 
     def output(self, stage: str, message: Message[object]) -> None:
@@ -185,7 +187,7 @@ class RunRecord:
     def _add_json(self, topic: str, text: str, log_ns: int) -> None:
         channel = self._channels.get(topic)
         if channel is None:
-            channel = self._register(topic, Channel(0, topic, "", "json"))
+            channel = self._channels[topic] = self._register(topic, Channel(0, topic, "", "json"))
         sequence = self._counts.get(topic, 0)
         self._counts[topic] = sequence + 1
         self._add(channel, log_ns, text.encode(), sequence=sequence & 0xFFFFFFFF)
@@ -194,7 +196,8 @@ class RunRecord:
         channel = self._channels.get(topic)
         if channel is None:
             text = schema_text(self._painter.store, type_name)
-            channel = self._register(topic, Channel(0, topic, type_name, "cdr", "ros2msg", text))
+            kind = Channel(0, topic, type_name, "cdr", "ros2msg", text)
+            channel = self._channels[topic] = self._register(topic, kind)
         return channel
 
     def _register(self, topic: str, kind: Channel) -> int:
@@ -207,7 +210,4 @@ class RunRecord:
                 )
             schema = self._schemas[key]
         metadata = {"avrt.format": FORMAT, "avrt.zero_ns": str(self.zero_ns)}
-        self._channels[topic] = self._writer.register_channel(
-            topic, kind.encoding, schema, metadata
-        )
-        return self._channels[topic]
+        return self._writer.register_channel(topic, kind.encoding, schema, metadata)

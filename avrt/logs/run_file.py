@@ -21,7 +21,15 @@ from avrt.errors import InputError, SpecError, did_you_mean
 from avrt.logs.mcap_file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, File, read_extent
 from avrt.logs.mcap_layout import walk_layout
 from avrt.logs.payload_json import from_json
-from avrt.logs.record import CONDITIONS, JOURNAL, OUTPUT, PIPELINE_JSON, PIPELINE_YAML, RESULT
+from avrt.logs.record import (
+    CONDITIONS,
+    FORMAT,
+    JOURNAL,
+    OUTPUT,
+    PIPELINE_JSON,
+    PIPELINE_YAML,
+    RESULT,
+)
 from avrt.model import codec
 from avrt.model.message import Message
 
@@ -77,7 +85,7 @@ class RunFile:
         if not self.conditions and self.pipeline_json is None and JOURNAL not in self._channels:
             self.close()
             raise InputError("expected a run record of avrt, found another MCAP file", str(path))
-        self._read_zero()
+        self._read_format()
 
     @property
     def complete(self) -> bool:
@@ -213,9 +221,16 @@ class RunFile:
             what = f"expected data with CRC {expected:#010x}, found {found:#010x}"
             self._note(InputError(what, str(self._file.path)))
 
-    def _read_zero(self) -> None:
+    def _read_format(self) -> None:
         for channel in self._layout.channels.values():
             text = channel.metadata.get("avrt.zero_ns", "")
+            written = channel.metadata.get("avrt.format", FORMAT)
+            if written != FORMAT:
+                self.close()
+                what = f"expected a run record of format {FORMAT}, found format {written!r}"
+                raise InputError(
+                    f"{what}; read it with the avrt that wrote it", str(self._file.path)
+                )
             if text.lstrip("-").isdecimal():
                 self.zero_ns = int(text)
                 return

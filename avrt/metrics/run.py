@@ -161,10 +161,7 @@ class RunFigures:
         self.resources: list[ResourceRecord] = []
         self.incomplete_sets: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
-        self._stage_of = {name: name for name in self.stages}
-        for stage in spec.stages:
-            copies = 0 if stage.redundancy is None else stage.redundancy.copies
-            self._stage_of.update({f"{stage.name}.{copy}": stage.name for copy in range(copies)})
+        self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
 
     def take(self, command: Command) -> None:
         """Take in one command of the kernel: it says what happened, or what begins."""

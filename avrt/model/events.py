@@ -110,7 +110,12 @@ class Read:
 
 @frozen
 class Drain:
-    """End of log or stop: timer releases cease, what is open finishes."""
+    """End of log or stop: timer releases cease, what is open finishes.
+
+    `at_once`: nothing finishes any more; what is open is aborted.
+    """
+
+    at_once: bool = False
 
 
 Event = (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
-from avrt.units import format_ns
+from avrt.model.spec import Criticality
+from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import ChainSpec, PipelineSpec, SourceSpec, StageSpec
 
 STAGES_MAX = 400
+LONGEST_NS = 10 * 365 * 24 * 3600 * NS_PER_S  # so that no absolute time leaves 64 bits
 
 
 def check(spec: PipelineSpec) -> None:
@@ -140,6 +142,8 @@ def _check_release(stage: StageSpec) -> None:
         trigger = stage.trigger_input
         if trigger is not None and trigger.optional:
             raise SpecError("the trigger cannot be optional", (*key, "inputs", trigger.name))
+        if stage.period_ns is None and stage.offset_ns:
+            raise SpecError("an offset needs a 'period'", (*key, "offset"))
         if stage.sync is not None and len(stage.inputs) < 2:
             raise SpecError("'sync' needs two inputs or more", (*key, "sync"))
         return
@@ -162,11 +166,14 @@ def _check_limits(stage: StageSpec) -> None:
         ("offset", stage.offset_ns, 0),
         ("jitter", stage.jitter_ns, 0),
     ):
-        if value is not None and value < least:
-            limit = "more than 0" if least else "0 or more"
+        if value is not None and not least <= value <= LONGEST_NS:
+            limit = "at most 10 years" if value > 0 else "more than 0" if least else "0 or more"
             raise SpecError(f"expected {limit}, found {format_ns(value)}", (*key, name))
     if stage.bcet_ns is not None and stage.bcet_ns > stage.wcet_ns:
         raise SpecError("the best case is above the wcet", (*key, "bcet"))
+    if stage.guarantee == "best_effort" and stage.criticality > Criticality.QM:
+        what = f"best effort is QM: it gives way to all others; found {stage.criticality.label}"
+        raise SpecError(what, (*key, "criticality"))
     if stage.queue < 1:
         raise SpecError(f"expected at least 1 waiting job, found {stage.queue}", (*key, "queue"))
     if stage.redundancy is not None and stage.redundancy.copies < 2:

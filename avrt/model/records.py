@@ -128,9 +128,9 @@ class ChainRecord:
     Attributes:
         reaction_ns: from an external change just after the newest capture known before, to this
             first output that knows it; None when the output knows nothing new.
-        age_ns: how long the output before this one stayed in force, from the oldest capture it
-            rested on; None for the first output.
-        path_ns: from the oldest capture this output rests on, to its publication.
+        age_ns: how long the output before this one stayed in force, from the capture it rested on;
+            None for the first output.
+        path_ns: from the capture this output rests on, along the chain, to its publication.
     """
 
     chain: str

@@ -131,6 +131,13 @@ class StageSpec:
     params: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def task_names(self) -> tuple[str, ...]:
+        """What the kernel schedules: the stage itself, or one task a replica."""
+        if self.redundancy is None:
+            return (self.name,)
+        return tuple(f"{self.name}.{copy}" for copy in range(self.redundancy.copies))
+
+    @property
     def trigger_input(self) -> InputSpec | None:
         return next((i for i in self.inputs if i.name == self.trigger), None)
 

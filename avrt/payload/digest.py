@@ -52,10 +52,10 @@ def _update(digest: _Hash, value: object) -> None:  # noqa: C901, PLR0912 - one 
         case np.ndarray() if not value.dtype.hasobject:
             digest.update(f"array:{value.dtype.str}:{value.shape};".encode())
             digest.update(np.ascontiguousarray(value).tobytes())
-        case float():
-            digest.update(struct.pack("<d", value))
         case np.generic():
-            digest.update(value.tobytes())
+            digest.update(f"scalar:{value.dtype.str};".encode() + value.tobytes())
+        case float():
+            digest.update(b"float:" + struct.pack("<d", value))
         case tuple() | list():
             digest.update(f"list:{len(value)};".encode())
             for item in value:

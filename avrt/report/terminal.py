@@ -194,6 +194,8 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
     """Yield what must not be overlooked: overload, lost input, anomalies, faults, damage."""
     for warning in overload_warnings(summary.pipeline):
         yield Text(warning, style="yellow")
+    if "devices" in summary.conditions:
+        yield Text(summary.conditions["devices"], style="yellow")
     yield from _input_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from avrt.payload import Box
     from avrt.world.scene import Scene
 
-SWEEP_NS = 100_000_000
 COLUMNS = 450
 CHANNELS = 40
 RANGE_MIN, RANGE_MAX = 1.0, 90.0  # metres

@@ -9,6 +9,7 @@ import pytest
 import avrt
 from avrt.drivers.execution import MeasuredTiming, ModelTiming
 from avrt.drivers.replay import replay
+from avrt.drivers.verify import verify
 from avrt.errors import InputError, SpecError
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
@@ -122,13 +123,20 @@ def test_a_log_that_begins_at_zero_and_stamps_that_are_none(tmp_path, make_pipel
     assert (anomaly["kind"], anomaly["count"]) == ("stamp_invalid", 3)
 
 
-def test_years_between_two_messages_are_no_problem(make_drive, make_pipeline):
+def test_hours_between_two_messages_are_no_problem(make_drive, make_pipeline):
     pipeline = make_pipeline()
-    pipeline.add(lambda: 1, name="beat", period="21600000 s",
-                 wcet="1 ms", deadline="9 ms")  # fmt: skip
+    pipeline.add(lambda: 1, name="beat", period="7200 s", wcet="1 ms", deadline="9 ms")
     pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
-    report = pipeline.replay(make_drive(3, period_ns=365 * 86400 * 10**9))
-    assert report.jobs["met"] == 3 + 3
+    report = pipeline.replay(make_drive(3, period_ns=3600 * 10**9))
+    assert report.jobs["met"] == 3 + 2
+
+
+def test_a_jump_of_days_ends_the_log_and_is_told(make_drive, make_pipeline):
+    pipeline = make_pipeline()
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    report = pipeline.replay(make_drive(3, period_ns=2 * 86400 * 10**9))
+    assert report.jobs["met"] == 1
+    assert "log time jumps 172800 s ahead" in str(report.damage)
 
 
 # What a run leaves behind
@@ -166,7 +174,9 @@ def test_progress_is_told_for_every_message(make_drive, make_pipeline):
     assert times == [0, 100 * MS, 200 * MS]
 
 
-def test_interrupted_jobs_are_open_and_the_outcomes_add_up(make_drive, make_pipeline, tmp_path):
+def test_interrupted_jobs_are_aborted_and_every_release_is_accounted_for(
+    make_drive, make_pipeline, tmp_path
+):
     def stop(at_ns):
         if at_ns == 300 * MS:
             raise KeyboardInterrupt
@@ -177,8 +187,10 @@ def test_interrupted_jobs_are_open_and_the_outcomes_add_up(make_drive, make_pipe
     jobs = report.jobs
     assert report.summary.interrupted
     assert not report.summary.complete
-    assert jobs["open"] >= 1
-    assert jobs["released"] == sum(count for name, count in jobs.items() if name != "released")
+    assert jobs == {"released": 3, "met": 1, "late": 0, "aborted": 2, "skipped": 0, "shed": 0,
+                    "open": 0}  # fmt: skip
+    assert report.summary.figures.stages["total"].reasons == {"aborted: stop": 2}
+    assert verify(tmp_path / "run.mcap").equal
 
 
 def test_replay_has_no_voter(make_drive, make_pipeline):

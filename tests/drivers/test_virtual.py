@@ -50,6 +50,7 @@ class Script:
         self.dispatched = {}
         self.votes = 0
         self.obeyed = []
+        self.abandoned = []
 
     def start(self, command, _at_ns):
         self.dispatched[command.job] = command
@@ -72,6 +73,9 @@ class Script:
         verdict = "no_majority" if buffer is None else "majority"
         return Voted(command.activation, verdict, buffer)
 
+    def abandon(self, job, at_ns):
+        self.abandoned.append((at_ns, job))
+
     def obey(self, command, at_ns):
         self.obeyed.append((at_ns, command))
         return []
@@ -89,6 +93,7 @@ class Costs(Script):
     def __init__(self, costs):
         self.costs = costs
         self.obeyed = []
+        self.abandoned = []
 
     def start(self, command, _at_ns):
         return self.costs[command.task]
@@ -228,9 +233,11 @@ def test_aborted_work_stops_at_once_only_on_a_preemptive_device(preemptive):
         stage("see", "lidar", deadline_ns=3, on_miss="abort"),
         devices=(device(preemptive=preemptive),),
     )
-    calls = run(bench.spec, Costs({"see": 7}), [(0, bench.arrival(0, "lidar"))])
+    worker = Costs({"see": 7})
+    calls = run(bench.spec, worker, [(0, bench.arrival(0, "lidar"))])
     completed = [at for at, events, _ in calls if Completed(0, 0, at) in events]
     assert completed == ([] if preemptive else [7])
+    assert worker.abandoned == ([(3, 0)] if preemptive else [])
 
 
 def test_work_on_a_lost_device_is_forgotten():

@@ -238,3 +238,26 @@ def test_a_promise_that_is_broken_when_a_late_message_arrives_is_told_at_once():
     bench.arrive(20, "lidar", capture_ns=1)
     assert [r.capture_ns for r in bench.records(ChainBroken)] == [1]
     assert bench.kernel.next_wakeup_ns > 20
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_asking_for_the_next_wakeup_while_draining_forgets_no_promise(read):
+    chain = ChainSpec(name="c", path=("beat", "act"), age_ns=50)
+    bench = Bench(
+        timer("beat", 10, deadline_ns=1000),
+        stage("act", "beat", deadline_ns=2000),
+        stage("hold", "lidar", deadline_ns=5),
+        chains=[chain],
+    )
+    bench.at(0)
+    bench.complete(2, 0)
+    bench.complete(4, 1)  # published; what it rests on is 50 old at 50
+    bench.arrive(9, "lidar")
+    bench.at(10)  # another beat waits for the slot
+    bench.at(14)
+    bench.at(15, Drain())
+    if read:
+        assert bench.kernel.next_wakeup_ns is not None
+    bench.complete(20, 2)  # the waiting beat reads: something newer is on its way
+    bench.at(60)
+    assert [r.capture_ns for r in bench.all_records(ChainBroken)] == [0]

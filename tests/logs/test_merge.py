@@ -168,9 +168,9 @@ def test_a_source_the_log_cannot_feed_is_refused(log_path, source, key, what):
     assert caught.value.key == ("sources", source.name, key)
 
 
-def test_a_source_without_a_topic_is_fed_by_the_program(log_path):
-    with open_log(log_path) as log:
-        assert list(MergedLog(log, [replace(LIDAR, topic=None)])) == []
+def test_a_source_without_a_topic_cannot_be_read(log_path):
+    with open_log(log_path) as log, pytest.raises(SpecError, match="without a topic"):
+        MergedLog(log, [replace(LIDAR, topic=None)])
 
 
 def test_the_last_message_before_damage_is_delivered(tmp_path, write_log):

@@ -121,7 +121,7 @@ def test_the_text_is_canonical():
     event = Completed(job=3, buffer=7, device_ns=12)
     text = '["Completed",{"job":3,"buffer":7,"device_ns":12}]'
     assert codec.to_json(codec.encode(event)) == text
-    assert codec.to_json(codec.encode(Drain())) == '["Drain",{}]'
+    assert codec.to_json(codec.encode(Drain())) == '["Drain",{"at_once":false}]'
 
 
 def test_a_nested_union_is_tagged_and_a_fixed_class_is_not():
@@ -151,7 +151,7 @@ def test_a_field_with_a_default_may_be_missing():
         (["Completed"], "expected [class, fields] of one of Arrived"),
         (["Compleeted", {}], "Hung, Voted, StreamLost, DeviceLost, DeviceBack"),
         (["Drain", 3], "expected the fields of Drain, found 3"),
-        (["Drain", {"at": 1}], "expected the fields of Drain (none), found at"),
+        (["Drain", {"at": 1}], "expected the fields of Drain (at_once), found at"),
         (["Hung", {}], "expected the fields of Hung (job), found none"),
         (["Hung", {"job": "3"}], "Hung.job: expected an integer, found '3'"),
         (["Hung", {"job": True}], "Hung.job: expected an integer, found True"),

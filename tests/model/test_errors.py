@@ -10,7 +10,6 @@ from avrt.errors import (
     HardwareFault,
     InputError,
     KernelError,
-    PromiseError,
     SoftwareFault,
     SpecError,
     did_you_mean,
@@ -32,7 +31,6 @@ from avrt.errors import (
         (HardwareFault("lost", "gpu"), "lost: gpu", 1),
         (SoftwareFault("raised", "x"), "raised: x", 1),
         (DataFault("nan", "x"), "nan: x", 1),
-        (PromiseError("p99 above 30 ms"), "p99 above 30 ms", 1),
         (
             KernelError("time went back"),
             "time went back (a bug in avrt: please report it with the run record)",

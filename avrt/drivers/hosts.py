@@ -1,0 +1,37 @@
+"""Which declared devices this host has, and what runs where it has not.
+
+This version drives no GPU. A stage of a device that is not here runs on the device's fallback, and
+is scheduled there; without a fallback it keeps its declared slots in virtual time and is computed
+on the processor. Both are told in the conditions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from avrt.model.spec import DeviceSpec, PipelineSpec
+
+
+def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
+    """Return the pipeline as it can run here, and what is different; "" when nothing is."""
+    places = {device.name: _place_of(spec, device) for device in spec.devices}
+    told = []
+    for device in spec.devices:
+        if device.type.startswith("cuda"):
+            place = places[device.name]
+            where = "computed on the processor" if place is device else f"on {place.name} instead"
+            told.append(f"{device.name} ({device.type}) is not driven in this version: {where}")
+    stages = tuple(replace(stage, device=places[stage.device].name) for stage in spec.stages)
+    return replace(spec, stages=stages), "; ".join(told)
+
+
+def _place_of(spec: PipelineSpec, device: DeviceSpec) -> DeviceSpec:
+    """Return the first of a device and its fallbacks that is here, or the device itself."""
+    here, seen = device, [device.name]
+    while here.type.startswith("cuda") and here.fallback not in {None, *seen}:
+        assert here.fallback is not None
+        here = spec.device(here.fallback)
+        seen.append(here.name)
+    return device if here.type.startswith("cuda") else here
