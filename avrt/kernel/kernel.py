@@ -77,6 +77,7 @@ class Kernel:
         self._voting: dict[int, Activation] = {}
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
+        self._stopping = False
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
         self._lifecycle.bind = self._releases.bind
@@ -146,6 +147,8 @@ class Kernel:
             releases.release_pending()
             self._fire_timers()
             self._release_timed_out()
+        if self._stopping:
+            self._stop()
         self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
@@ -196,8 +199,7 @@ class Kernel:
             case _:
                 assert isinstance(event, Drain)  # Legality refuses SegmentEnded
                 state.draining = True
-                for task in self._tasks.values() if event.at_once else ():
-                    lifecycle.stop(task)
+                self._stopping = event.at_once
 
     def _completed(self, event: Completed) -> None:
         state = self._state
@@ -286,7 +288,8 @@ class Kernel:
                 self._releases.publish(subject)
             elif isinstance(subject, Watch):
                 self._lapsed.append(subject)
-            elif isinstance(subject, SyncSet):
+            else:
+                assert isinstance(subject, SyncSet)
                 self._timed_out.append(subject)
 
     def _fire_job_timer(self, phase: int, job: Job) -> None:
@@ -294,6 +297,12 @@ class Kernel:
             self._lifecycle.due_passed(job)
         elif job.start_ns is None:
             self._lifecycle.latest_start_passed(job)
+
+    def _stop(self) -> None:
+        """Abort what is open, the releases of this instant included."""
+        self._stopping = False
+        for task in self._tasks.values():
+            self._lifecycle.stop(task)
 
     def _release_timed_out(self) -> None:
         """Release the sets whose time is over; what arrived at that instant has joined them."""

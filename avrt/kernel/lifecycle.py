@@ -99,9 +99,8 @@ class Lifecycle:
         if choice is None or device.lost:
             return False
         victim = urgent = None
-        if device.free_slots == 0:
-            if device.preemptive:
-                victim = device.worst_running(choice, state.now_ns, state.mode)
+        if device.free_slots == 0:  # so it is preemptive
+            victim = device.worst_running(choice, state.now_ns, state.mode)
             if victim is None or choice.key >= victim.key:
                 return False
         elif device.graded and device.free_slots == 1:

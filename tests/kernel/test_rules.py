@@ -347,6 +347,22 @@ def test_after_drain_timers_cease_and_what_is_open_finishes():
     assert bench.at(99) == []
 
 
+def test_a_drain_at_once_aborts_what_is_open_and_leaves_alone_what_has_ended():
+    bench = Bench(
+        stage("see", "lidar", deadline_ns=5, on_miss="abort"),
+        stage("look", "camera", deadline_ns=50),
+        devices=TWO_SLOTS,
+    )
+    bench.arrive(0, "lidar", bench.arrival(0, "camera"), bench.arrival(0, "camera"))
+    bench.at(5)
+    assert bench.outcomes() == [(0, "aborted", "deadline")]
+    bench.at(6, Drain(at_once=True))
+    assert bench.outcomes() == [(2, "aborted", "stop"), (1, "aborted", "stop")]
+    bench.complete(8, 0, 1)
+    assert bench.commands(Discard) == [Discard(0), Discard(1)]
+    assert bench.kernel.working_jobs == ()
+
+
 def test_the_oldest_waiting_job_is_shed_when_a_fifth_one_comes():
     bench = Bench(stage("see", "lidar", deadline_ns=100))
     for at_ns in range(6):
@@ -598,6 +614,21 @@ def test_a_preempted_job_that_has_overrun_is_told_of_once():
     bench.at(9)
     assert bench.commands(Resume) == []
     assert [(r.task, r.at_ns) for r in bench.all_records(OverrunRecord)] == [("slow", 2)]
+
+
+@pytest.mark.parametrize("level", [Criticality.QM, Criticality.ASIL_D])
+def test_what_ended_while_it_waited_is_forgotten(level):
+    bench = Bench(
+        stage("see", "lidar", deadline_ns=5, on_miss="abort", criticality=level),
+        stage("hold", "camera", deadline_ns=3),
+    )
+    bench.arrive(0, "camera")
+    for at_ns in range(0, 1000, 5):
+        bench.arrive(at_ns, "lidar", buffer=-1000 - at_ns)
+    assert bench.outcomes() == [(199, "aborted", "deadline")]
+    (queue,) = bench.kernel._devices.values()
+    assert len(queue.ready) < 100
+    assert all(len(heap) < 100 for heap in queue._urgent.values())
 
 
 # Weakly-hard windows

@@ -152,3 +152,12 @@ def test_a_sampled_input_may_be_the_only_thing_a_timer_stage_reads():
     result = simulate(Bench(beat).spec, until_ns=20)
     assert [j.absent for j in result.jobs] == [("lidar",), ("lidar",)]
     assert all(isinstance(j, JobRecord) for j in result.jobs)
+
+
+def test_a_stop_aborts_what_runs_what_waits_and_what_is_released_at_that_instant():
+    bench = Bench(stage("s", "lidar"))
+    bench.arrive(0, "lidar")
+    bench.arrive(1, "lidar")
+    bench.at(2, bench.arrival(2, "lidar"), Drain(at_once=True))
+    assert sorted(bench.outcomes()) == [(job, "aborted", "stop") for job in (0, 1, 2)]
+    assert bench.dispatched() == []
