@@ -68,10 +68,6 @@ class Chains:
                 places = tuple(i for i, item in enumerate(inputs) if item.source == before)
                 self._links.setdefault(name, []).append((number, places))
 
-    def __bool__(self) -> bool:
-        """Whether any chain is declared."""
-        return bool(self._chains)
-
     def read(self, head: str, capture_ns: int) -> Mapping[int, int]:
         """Note what a source, or a timer stage, took in; return it for the message it becomes."""
         numbers = self._heads.get(head)

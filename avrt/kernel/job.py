@@ -85,11 +85,11 @@ class Activation:
     due_ns: int
     capture_ns: int
     inputs: list[Buffer | None]
+    jobs: list[Job]
     open_jobs: int
     working: int
     bound: bool = False
     absent: tuple[str, ...] = ()
-    jobs: list[Job] = field(default_factory=list)
     decision: Buffer | None = None
 
 

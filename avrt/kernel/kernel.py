@@ -134,21 +134,12 @@ class Kernel:
             ended, arrivals = self._order.split(events)
             for event in ended:
                 self._apply(event)
-        heap = state.timers.heap
+        heap, releases = state.timers.heap, self._releases
         if heap and heap[0][0] <= at_ns:
             self._fire_timers()
-        for event in arrivals:
-            self._apply(event)
-        releases = self._releases
-        if self._timed_out:
-            self._release_timed_out()
-        stirred = bool(events) or bool(releases.pending)
-        while releases.pending or (heap and heap[0][0] <= at_ns):
-            releases.release_pending()
-            self._fire_timers()
-            self._release_timed_out()
-        if self._stopping:
-            self._stop()
+        stirred = bool(events or releases.pending or self._timed_out)
+        if stirred:
+            self._take_releases(arrivals)
         self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
@@ -167,6 +158,21 @@ class Kernel:
         self._lifecycle.ended = self._activation_ended
 
     # Events
+
+    def _take_releases(self, arrivals: Sequence[Event]) -> None:
+        """Let messages in and make every release of this instant, in pipeline-file order."""
+        for event in arrivals:
+            self._apply(event)
+        now_ns, heap, releases = self._state.now_ns, self._state.timers.heap, self._releases
+        if self._timed_out:
+            self._release_timed_out()
+        while releases.pending or (heap and heap[0][0] <= now_ns):
+            releases.release_pending()
+            if heap and heap[0][0] <= now_ns:
+                self._fire_timers()
+                self._release_timed_out()
+        if self._stopping:
+            self._stop()
 
     def _apply(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case an event
         state, lifecycle = self._state, self._lifecycle

@@ -43,7 +43,7 @@ class Lifecycle:
         self._timers = state.timers
         self.working: dict[int, Job] = {}
         self._windows: dict[int, Window] = {}
-        self._overruns: list[Job] = []
+        self._overdue: list[Job] = []
         for task in tasks:
             limit, jobs = task.stage.misses_max, task.stage.window_jobs
             if limit is not None and jobs is not None:
@@ -75,8 +75,8 @@ class Lifecycle:
         if full:
             self._end(waiting.popleft(), "shed", "queue_full")
         waiting.append(job)
-        if full or len(waiting) == 1:
-            self._offer(task)
+        if task.occupant is None and (full or len(waiting) == 1):
+            task.device.push(waiting[0], self._state.mode)
 
     def _offer(self, task: Task) -> None:
         """Make the first waiting job ready if its stream is idle."""
@@ -201,10 +201,11 @@ class Lifecycle:
         for device in self._devices:
             for job in device.running:
                 if job.budget_end_ns <= now_ns:
-                    self._overruns.append(job)
-        for job in self._overruns:
-            self._overrun(job)
-        self._overruns.clear()
+                    self._overdue.append(job)
+        if self._overdue:
+            for job in self._overdue:
+                self._overrun(job)
+            self._overdue.clear()
 
     def _overrun(self, job: Job) -> None:
         self._note_overrun(job)

@@ -87,8 +87,10 @@ class DeviceQueue:
         while ready:
             entry = ready[0]
             job = entry[3]
-            if self._is_ready(job) and entry[0] == job.key:
-                return job
+            if job.outcome is None and job.since_ns is None and entry[0] == job.key:
+                device = job.device or job.task.device
+                if device is self:
+                    return job
             heappop(ready)
         return None
 

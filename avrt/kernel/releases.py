@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from avrt.kernel.lifecycle import Lifecycle
     from avrt.kernel.state import State
     from avrt.model.events import Arrived
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import InputSpec, PipelineSpec
 
 
 # A release that this instant will make, sorted so that pipeline-file order decides: stage index,
@@ -73,6 +73,7 @@ class Releases:
         self._activations = 0
         self._jobs = 0
         self.chains = Chains(spec, state)
+        self._has_chains = bool(spec.chains)
         self._wire(spec)
         for index, stage in enumerate(spec.stages):
             if stage.period_ns is not None:
@@ -112,7 +113,7 @@ class Releases:
     def output(self, job: Job, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
         activation = job.activation
-        heads = self.chains.carried(activation) if self.chains else NO_HEADS
+        heads = self.chains.carried(activation) if self._has_chains else NO_HEADS
         return self._state.buffers.make(handle, activation.stage.name, activation.capture_ns, heads)
 
     def decide(self, activation: Activation, buffer: Buffer) -> None:
@@ -219,70 +220,69 @@ class Releases:
         stage, tasks = self._stages[index], self._tasks[index]
         base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
         due_ns = base_ns + self._state.mode.parameters[tasks[0].index].deadline_ns
-        copies = len(tasks)
+        copies, now_ns = len(tasks), self._state.now_ns
+        jobs: list[Job] = []
         activation = Activation(
-            self._activations, stage, release_ns, due_ns, capture_ns, inputs, copies, copies
+            self._activations, stage, release_ns, due_ns, capture_ns, inputs, jobs, copies, copies
         )
         self._activations += 1
-        jobs = activation.jobs
         for task in tasks:
-            jobs.append(self._make_job(activation, task))
+            jobs.append(
+                Job(self._jobs, activation, task, task.released, release_ns, now_ns, due_ns)
+            )
+            self._jobs += 1
+            task.released += 1
         skip = self.bind(activation) if self._binds_early[index] else ""
         for job in tuple(jobs):
             self._lifecycle.admit(job, skip)
-
-    def _make_job(self, activation: Activation, task: Task) -> Job:
-        job = Job(
-            self._jobs,
-            activation,
-            task,
-            task.released,
-            activation.release_ns,
-            self._state.now_ns,
-            activation.due_ns,
-        )
-        self._jobs += 1
-        task.released += 1
-        return job
 
     # Binding
 
     def bind(self, activation: Activation) -> str:
         """Give an activation its sampled inputs; return why it must be skipped, or ""."""
         activation.bound = True
-        stage, now_ns = activation.stage, self._state.now_ns
+        stage = activation.stage
         if stage.period_ns is not None and stage.publish == "asap":
-            activation.capture_ns = now_ns
-        if not stage.inputs:
+            activation.capture_ns = self._state.now_ns
+        if stage.inputs:
+            return self._bind_inputs(activation)
+        if self._has_chains:
             self.chains.read(stage.name, activation.capture_ns)
-            return ""
+        return ""
+
+    def _bind_inputs(self, activation: Activation) -> str:
+        stage = activation.stage
         absent: list[str] = []
         for place, item in enumerate(stage.inputs):
-            buffer = activation.inputs[place]
-            fresh = buffer is None and stage.sync is None and item.name != stage.trigger
-            if fresh:
-                buffer = self._routes[item.source].latest
-            too_old = (
-                buffer is not None
-                and item.max_age_ns is not None
-                and now_ns - buffer.capture_ns > item.max_age_ns
-            )
-            if buffer is not None and not too_old:
-                if fresh:
-                    buffer.holds += 1
-                    activation.inputs[place] = buffer
-                continue
-            if not item.optional:
-                return "stale" if too_old else "input_missing"
-            absent.append(item.name)
-            if activation.inputs[place] is not None and buffer is not None:
-                activation.inputs[place] = None
-                self._state.buffers.drop(buffer, self._state.out)
+            problem = self._bind_input(activation, place, item)
+            if problem and not item.optional:
+                return problem
+            if problem:
+                absent.append(item.name)
         activation.absent = tuple(absent)
         if stage.sync is not None and absent:
             given = [buffer.capture_ns for buffer in activation.inputs if buffer is not None]
             activation.capture_ns = min(given, default=activation.capture_ns)
         return ""
+
+    def _bind_input(self, activation: Activation, place: int, item: InputSpec) -> str:
+        """Bind one input; return why it is not there, or ""."""
+        stage, buffer = activation.stage, activation.inputs[place]
+        is_held = buffer is not None
+        if stage.sync is None and item.name != stage.trigger and not is_held:
+            buffer = self._routes[item.source].latest
+        if buffer is None:
+            return "input_missing"
+        age_ns = self._state.now_ns - buffer.capture_ns
+        if item.max_age_ns is None or age_ns <= item.max_age_ns:
+            if not is_held:
+                buffer.holds += 1
+                activation.inputs[place] = buffer
+            return ""
+        if is_held and item.optional:
+            activation.inputs[place] = None
+            self._state.buffers.drop(buffer, self._state.out)
+        return "stale"
 
     def inputs_released(self, activation: Activation) -> None:
         """Drop an activation's holds on its inputs: no work reads them any more."""
