@@ -114,7 +114,9 @@ class Kernel:
         """Jobs dispatched whose work has not been reported ended, in order of dispatch."""
         return tuple(self._lifecycle.working)
 
-    def handle(self, at_ns: int, events: Sequence[Event] = ()) -> list[Command]:
+    def handle(  # noqa: C901 - one step a phase
+        self, at_ns: int, events: Sequence[Event] = ()
+    ) -> list[Command]:
         """Move to `at_ns`, take in what happened, and return what to do, in order.
 
         Args:
@@ -138,8 +140,17 @@ class Kernel:
         if heap and heap[0][0] <= at_ns:
             self._fire_timers()
         stirred = bool(events or releases.pending or self._timed_out)
-        if stirred:
-            self._take_releases(arrivals)
+        for event in arrivals:
+            self._apply(event)
+        if self._timed_out:
+            self._release_timed_out()
+        while releases.pending or (heap and heap[0][0] <= at_ns):
+            releases.release_pending()
+            if heap and heap[0][0] <= at_ns:
+                self._fire_timers()
+                self._release_timed_out()
+        if self._stopping:
+            self._stop()
         self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
@@ -158,21 +169,6 @@ class Kernel:
         self._lifecycle.ended = self._activation_ended
 
     # Events
-
-    def _take_releases(self, arrivals: Sequence[Event]) -> None:
-        """Let messages in and make every release of this instant, in pipeline-file order."""
-        for event in arrivals:
-            self._apply(event)
-        now_ns, heap, releases = self._state.now_ns, self._state.timers.heap, self._releases
-        if self._timed_out:
-            self._release_timed_out()
-        while releases.pending or (heap and heap[0][0] <= now_ns):
-            releases.release_pending()
-            if heap and heap[0][0] <= now_ns:
-                self._fire_timers()
-                self._release_timed_out()
-        if self._stopping:
-            self._stop()
 
     def _apply(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case an event
         state, lifecycle = self._state, self._lifecycle

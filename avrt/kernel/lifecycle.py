@@ -226,7 +226,8 @@ class Lifecycle:
         A driver that wakes late reports it after a due time or a budget that no timer told of.
         """
         self.work_ended(job)
-        if job.outcome is None and self._due_unseen(job) and job.task.stage.on_miss == "abort":
+        is_past = self._state.now_ns > job.due_ns and job.outcome is None
+        if is_past and self._due_unseen(job) and job.task.stage.on_miss == "abort":
             self._end(job, "aborted", "deadline")
         if job.outcome is None and job.budget_end_ns < self._state.now_ns:
             self._note_overrun(job)

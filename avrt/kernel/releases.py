@@ -198,7 +198,9 @@ class Releases:
         index, release_ns = tick.stage_index, tick.release_ns
         tick.release_ns = release_ns + tick.period_ns
         self._state.timers.add(tick.release_ns, RELEASE, tick)
-        self._add(index, release_ns, release_ns, [None] * tick.input_count)
+        self._serial += 1
+        inputs: list[Buffer | None] = [None] * tick.input_count
+        self.pending.append((index, release_ns, self._serial, release_ns, inputs))
 
     def _add(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
