@@ -62,7 +62,8 @@ def test_ctrl_c_exits_130_with_a_whole_record(call, make_drive, write_pipeline, 
     assert process.returncode == 130
     data = json.loads(stdout)
     assert data["interrupted"]
-    assert data["jobs"]["open"] == 1
+    assert data["jobs"]["open"] == 0
+    assert data["stages"]["it"]["reasons"] == {"aborted: stop": 1}
     assert data["jobs"]["met"] == 20
     verified = call("verify", out, "--json")
     assert verified.code == 0
