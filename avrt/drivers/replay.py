@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.virtual import VirtualLoop
-from avrt.errors import AvrtError, InputError, SpecError
+from avrt.errors import AvrtError, InputError, SoftwareFault, SpecError
 from avrt.exec.process import Interrupts, frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, Result, Stream, guarded, wait
 from avrt.kernel import Kernel
@@ -26,6 +26,7 @@ from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.message import Message, Origin, Stamp, merge_origins
 from avrt.payload.digest import PayloadDigest
 from avrt.payload.seal import sealed
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,6 +250,7 @@ class ReplayWorker:
         result = running.result if running.waited else self._wait(running)
         if result is None:
             self._result.hangs += 1
+            self._note_hang(running, at_ns)
             return Hung(job)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
@@ -309,6 +311,11 @@ class ReplayWorker:
         why = "it has no form in JSON" if fault is None else fault.detail
         known, why = self._result.not_recorded.get(stage, (0, why))
         self._result.not_recorded[stage] = (known + 1, why)
+
+    def _note_hang(self, running: _Running, at_ns: int) -> None:
+        limit = format_ns(self._hang_timeout_ns)
+        fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
+        self._note_execution(running, Result(None, fault, self._hang_timeout_ns), at_ns)
 
     def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
         name = running.stage.name

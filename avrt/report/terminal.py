@@ -54,7 +54,7 @@ def broken_promises(summary: RunSummary) -> str:
             (sum(stage.not_met for stage in summary.figures.stages.values()), "jobs not met"),
             (sum(s.violations for s in summary.figures.stages.values()), "(m,k) violations"),
             *(
-                (count, f"{promise} limits of {name} passed")
+                (count, f"times the {promise} limit of {name} passed")
                 for name, chain in summary.figures.chains.items()
                 for promise, count in sorted(chain.broken.items())
             ),
@@ -80,7 +80,7 @@ def _headline(summary: RunSummary) -> Text:
     text = Text(f"{summary.pipeline.name}", style="bold")
     text.append(f"  {summary.end_ns / 1e9:.2f} s of pipeline time, policy ", style="default")
     text.append(f"{summary.pipeline.policy}, {summary.timing} execution times\n", style="default")
-    text.append(f"{jobs['released']} jobs: ", style="default")
+    text.append(f"{_jobs(jobs['released'])}: ", style="default")
     for outcome, style in OUTCOME_STYLES.items():
         if jobs[outcome] or outcome == "met":
             text.append(f"{jobs[outcome]} {outcome}  ", style=style)
@@ -216,7 +216,7 @@ def _end_notes(summary: RunSummary) -> Iterator[Text]:
     elif not summary.complete:
         yield Text("the record was cut short: figures go as far as it does", style="yellow")
     if summary.hangs:
-        yield Text(f"{summary.hangs} jobs hung: this run is not reproducible", style="red")
+        yield Text(f"{_jobs(summary.hangs)} hung: this run is not reproducible", style="red")
 
 
 def _input_notes(summary: RunSummary) -> Iterator[Text]:
@@ -239,18 +239,24 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {what}", style="yellow")
     if stage.first_fault is not None:
         yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
+    if stage.outcomes and not stage.outcomes["met"] + stage.outcomes["late"]:
+        yield Text(f"{spec.name}: no job gave a result", style="bold red")
     for reason, count in sorted(stage.reasons.items()):
         yield Text(f"{spec.name}: {count} {reason}")
     for absent, count in sorted(stage.absent.items()):
-        yield Text(f"{spec.name}: {count} jobs ran without {absent}")
+        yield Text(f"{spec.name}: {_jobs(count)} ran without {absent}")
     if stage.overruns:
-        yield Text(f"{spec.name}: {stage.overruns} jobs overran their budget", style="yellow")
+        yield Text(f"{spec.name}: {_jobs(stage.overruns)} overran the budget", style="yellow")
     if stage.violations:
         yield Text(f"{spec.name}: {stage.violations} (m,k) violations", style="red")
     p99 = stage.host_execution.summary()["p99"]
     if p99 is not None and p99 > spec.wcet_ns:
         what = f"measured p99 {format_ns(p99)} is above its wcet {format_ns(spec.wcet_ns)}"
         yield Text(f"{spec.name}: {what}", style="red")
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _footer(summary: RunSummary) -> Text:

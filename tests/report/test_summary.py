@@ -139,7 +139,7 @@ def test_what_must_not_be_overlooked_is_shown(run):
         "outputs are not in the record: it has no form in JSON",
         "(m,k) violations",
         "jobs ran without b",
-        "jobs overran their budget",
+        "overran the budget",
         "damaged: ",
         "lost",
         "anomaly clock_offset in /lidar",
@@ -200,7 +200,7 @@ def test_any_name_is_shown_as_it_is(tmp_path, name):
     text = text_of(read_summary(path))
     assert f"{name}?  0.00 s" in text
     assert f"{name}: 1 late: {name}" in text
-    assert f"{name}: 1 jobs ran without {name}" in text
+    assert f"{name}: 1 job ran without {name}" in text
     assert f"│ {name}" in text
     assert f"│ {name}!" in text
     assert f"measured on {name}, {name} cores" in text
