@@ -15,6 +15,7 @@ from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.foxglove import make_typestore
 from avrt.logs.record import BULK_BYTES, ENTRIES_MAX, RunRecord
 from avrt.logs.run_file import RunFile, read_outputs
+from avrt.logs.writer import LogWriter
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import (
     Box,
@@ -324,3 +325,21 @@ def test_a_log_that_is_no_run_record_is_told(log_path, tmp_path):
     (tmp_path / "x").write_bytes(b"text")
     with pytest.raises(InputError, match="expected a run record"):
         RunFile(tmp_path / "x")
+
+
+def test_one_topic_of_two_types_keeps_both_schemas(tmp_path, record_path):
+    xyz = np.zeros((2, 3), np.float32)
+    log = tmp_path / "two.mcap"
+    with LogWriter(log) as writer:
+        writer.add_cloud("/both", "roof", 10**9, xyz)
+    other = tmp_path / "other.mcap"
+    with LogWriter(other) as writer:
+        writer.add_jpeg("/both", "camera", 2 * 10**9, b"\xff\xd8")
+    with RunRecord(record_path, zero_ns=0, conditions={}, pipeline_json="{}") as record:
+        for path in (log, other):
+            with open_log(path) as reader:
+                for raw in reader.messages():
+                    record.input(raw.topic, raw)
+    with open_log(record_path) as reader:
+        types = [raw.type for raw in reader.messages() if raw.topic == "/both"]
+    assert types == ["sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/CompressedImage"]

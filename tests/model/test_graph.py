@@ -8,6 +8,7 @@ import pytest
 
 from avrt.errors import SpecError
 from avrt.model.graph import (
+    LONGEST_NS,
     STAGES_MAX,
     check,
     release_period_ns,
@@ -16,6 +17,7 @@ from avrt.model.graph import (
 )
 from avrt.model.spec import (
     ChainSpec,
+    Criticality,
     DeviceSpec,
     InputSpec,
     PipelineSpec,
@@ -149,3 +151,23 @@ def test_specifications_find_their_parts_by_name():
     assert spec.source("top").type == "lidar"
     assert spec.device("cpu").type == "cpu"
     assert spec.stages[0].criticality.label == "QM"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"wcet_ns": LONGEST_NS + 1},
+            "stages.a.wcet: expected at most 10 years, found 3.1536e+08 s",
+        ),
+        (
+            {"guarantee": "best_effort", "criticality": Criticality.ASIL_A},
+            "stages.a.criticality: best effort is QM: it gives way to all others; found ASIL-A",
+        ),
+        ({"offset_ns": 1}, "stages.a.offset: an offset needs a 'period'"),
+    ],
+)
+def test_what_could_have_no_effect_or_no_end_is_refused(keys, message):
+    with pytest.raises(SpecError) as raised:
+        check(pipeline(stage("a", "cam", **keys)))
+    assert str(raised.value) == message
