@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from avrt.kernel.buffers import Buffer
-    from avrt.kernel.policy import Key
     from avrt.kernel.queues import DeviceQueue
     from avrt.model.records import Outcome
     from avrt.model.spec import StageSpec
+
+Key = tuple[int, int]  # the policy's key of a job; lower runs first
 
 NEVER_NS = 1 << 62
 MOVES_MAX = 8

@@ -71,7 +71,8 @@ class Kernel:
         for device in devices.values():
             device.places = _places(spec, device, devices)
         tasks = _make_tasks(spec, devices)
-        self._state = State(Buffers(frozenset(recorded)), nominal_mode(spec, tasks))
+        mode = nominal_mode(spec, [task.stage for task in tasks])
+        self._state = State(Buffers(frozenset(recorded)), mode)
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
         self._voting: dict[int, Activation] = {}

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from avrt.model.graph import release_period_ns
 
 if TYPE_CHECKING:
-    from avrt.kernel.job import Task
+    from collections.abc import Iterable
+
     from avrt.model.spec import PipelineSpec, StageSpec
 
 
@@ -35,9 +36,9 @@ class Mode:
     parameters: tuple[TaskParameters, ...]
 
 
-def nominal_mode(spec: PipelineSpec, tasks: list[Task]) -> Mode:
-    """Return the mode in which everything runs as declared."""
-    return Mode("nominal", tuple(_parameters(spec, task.stage) for task in tasks))
+def nominal_mode(spec: PipelineSpec, stages: Iterable[StageSpec]) -> Mode:
+    """Return the mode in which everything runs as declared; `stages` has one entry a task."""
+    return Mode("nominal", tuple(_parameters(spec, stage) for stage in stages))
 
 
 def _parameters(spec: PipelineSpec, stage: StageSpec) -> TaskParameters:

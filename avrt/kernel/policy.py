@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from avrt.kernel.job import Job
+    from avrt.kernel.job import Job, Key
     from avrt.kernel.ladder import TaskParameters
     from avrt.model.spec import Policy
-
-Key = tuple[int, int]
 
 
 def earliest_deadline(job: Job, _parameters: TaskParameters) -> Key:

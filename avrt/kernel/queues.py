@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 from avrt.kernel.policy import KEYS, latest_start_ns
 
 if TYPE_CHECKING:
-    from avrt.kernel.job import Job
+    from avrt.kernel.job import Job, Key
     from avrt.kernel.ladder import Mode
-    from avrt.kernel.policy import Key
     from avrt.model.spec import Criticality, DeviceSpec, Policy
 
 Entry = tuple["Key", int, int, "Job"]
