@@ -29,9 +29,5 @@ def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
 
 def _place_of(spec: PipelineSpec, device: DeviceSpec) -> DeviceSpec:
     """Return the first of a device and its fallbacks that is here, or the device itself."""
-    here, seen = device, [device.name]
-    while here.type.startswith("cuda") and here.fallback not in {None, *seen}:
-        assert here.fallback is not None
-        here = spec.device(here.fallback)
-        seen.append(here.name)
-    return device if here.type.startswith("cuda") else here
+    here = (place for place in spec.places(device) if not place.type.startswith("cuda"))
+    return next(here, device)

@@ -68,8 +68,8 @@ class Kernel:
 
     def __init__(self, spec: PipelineSpec, *, recorded: Sequence[str] = ()) -> None:
         devices = {d.name: DeviceQueue(d, spec.policy) for d in spec.devices}
-        for device in devices.values():
-            device.places = _places(spec, device, devices)
+        for device in spec.devices:
+            devices[device.name].places = [devices[place.name] for place in spec.places(device)]
         tasks = _make_tasks(spec, devices)
         mode = nominal_mode(spec, [task.stage for task in tasks])
         self._state = State(Buffers(frozenset(recorded)), mode)
@@ -332,19 +332,6 @@ class Kernel:
         if isinstance(subject, Tick):
             return not self._state.draining
         return not (isinstance(subject, SyncSet) and subject.released)
-
-
-def _places(
-    spec: PipelineSpec, device: DeviceQueue, devices: dict[str, DeviceQueue]
-) -> list[DeviceQueue]:
-    """Return where the streams of a device may run, in order; fallbacks may form a ring."""
-    places: list[DeviceQueue] = []
-    here: DeviceQueue | None = device
-    while here is not None and here not in places:
-        places.append(here)
-        fallback = spec.device(here.name).fallback
-        here = None if fallback is None else devices[fallback]
-    return places
 
 
 def _first_alive(device: DeviceQueue) -> DeviceQueue | None:

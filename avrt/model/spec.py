@@ -171,3 +171,13 @@ class PipelineSpec:
 
     def device(self, name: str) -> DeviceSpec:
         return next(device for device in self.devices if device.name == name)
+
+    def places(self, device: DeviceSpec) -> tuple[DeviceSpec, ...]:
+        """Return where the streams of a device may run, in order; fallbacks may form a ring."""
+        places = [device]
+        while (fallback := places[-1].fallback) is not None:
+            place = self.device(fallback)
+            if place in places:
+                break
+            places.append(place)
+        return tuple(places)
