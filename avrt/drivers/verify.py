@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import KernelError
 from avrt.kernel import Kernel
-from avrt.logs.journal import Checker, Entry, parse_entry
+from avrt.logs.journal import Entry, Journal, parse_entry
 from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
 from avrt.model.codec import encode, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from avrt.logs.run_file import Line
+    from avrt.model.commands import Command
 
 SHOWN_CHARS = 40
 
@@ -66,22 +68,22 @@ def verify(path: str | Path) -> Verification:
     """
     with RunFile(path) as run:
         kernel = Kernel(read_pipeline(run, path))
-        checker = Checker()
+        journal = Journal()
         count = 0
         difference = None
         for line in run.journal():
-            difference = _compare(kernel, checker, line, count)
+            difference = _compare(kernel, journal, line, count)
             if difference is not None:
                 break
             count += 1
         if difference is None:
-            difference = _compare_digest(run, checker, count, kernel.now_ns)
+            difference = _compare_digest(run, journal, count, kernel.now_ns)
         damage = tuple(str(error) for error in run.damage)
         complete = run.complete and "decisions" in (run.result or {})
-        return Verification(count, difference, complete, checker.digest, damage)
+        return Verification(count, difference, complete, journal.digest, damage)
 
 
-def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Difference | None:
+def _compare(kernel: Kernel, journal: Journal, line: Line, index: int) -> Difference | None:
     try:
         entry = parse_entry(line.text)
     except ValueError as error:
@@ -93,12 +95,12 @@ def _compare(kernel: Kernel, checker: Checker, line: Line, index: int) -> Differ
         commands = kernel.handle(entry.at_ns, entry.events)
     except KernelError as error:
         return Difference(index, entry.at_ns, "events that may come now", str(error))
-    difference = _compare_commands(entry, [to_json(encode(c)) for c in commands])
-    if difference is not None:
-        return difference
-    expected = checker.line(entry)
+    expected = journal.note(entry.at_ns, entry.events, commands)
     if line.text == expected:
         return None
+    difference = _compare_commands(entry, commands)
+    if difference is not None:
+        return difference
     place = next(i for i, pair in enumerate(zip_longest(expected, line.text)) if len(set(pair)) > 1)
     return Difference(index, entry.at_ns, _around(expected, place), _around(line.text, place))
 
@@ -108,18 +110,16 @@ def _around(text: str, place: int) -> str:
     return f"... {text[max(0, place - SHOWN_CHARS) : place + SHOWN_CHARS]} ..."
 
 
-def _compare_commands(entry: Entry, expected: list[str]) -> Difference | None:
-    found = [to_json(encode(command)) for command in entry.commands]
-    for place in range(max(len(expected), len(found))):
-        want = expected[place] if place < len(expected) else "no further command"
-        have = found[place] if place < len(found) else "no further command"
+def _compare_commands(entry: Entry, commands: Sequence[Command]) -> Difference | None:
+    expected, found = ([to_json(encode(c)) for c in side] for side in (commands, entry.commands))
+    for want, have in zip_longest(expected, found, fillvalue="no further command"):
         if want != have:
             return Difference(entry.index, entry.at_ns, want, have)
     return None
 
 
-def _compare_digest(run: RunFile, checker: Checker, count: int, at_ns: int) -> Difference | None:
+def _compare_digest(run: RunFile, journal: Journal, count: int, at_ns: int) -> Difference | None:
     recorded = run.result.get("decisions") if run.complete and run.result else None
-    if recorded is None or recorded == checker.digest:
+    if recorded is None or recorded == journal.digest:
         return None
-    return Difference(count, at_ns, f"digest {checker.digest}", f"digest {recorded}")
+    return Difference(count, at_ns, f"digest {journal.digest}", f"digest {recorded}")

@@ -38,28 +38,25 @@ class Journal:
         self._write = write
         self._listen = listen
         self._hash = hashlib.sha256()
-        self.entries = 0
+        self._entries = 0
 
-    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        line = self._advance(at_ns, events, commands)
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> str:
+        """Take one call of the kernel into the running check; return its line."""
+        body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
+        self._hash.update(f"{self._entries},{at_ns},{body};".encode())
+        check = self._hash.hexdigest()[:CHECK_DIGITS]
+        line = f'{{"index":{self._entries},"at_ns":{at_ns},"calls":{body},"check":"{check}"}}'
+        self._entries += 1
         if self._write is not None:
             self._write(at_ns, line)
         if self._listen is not None:
             self._listen(at_ns, commands)
+        return line
 
     @property
     def digest(self) -> str:
         """SHA-256 of all decisions so far, as hexadecimal digits."""
         return self._hash.hexdigest()
-
-    def _advance(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> str:
-        """Take one entry into the running check; return its line."""
-        body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
-        self._hash.update(f"{self.entries},{at_ns},{body};".encode())
-        check = self._hash.hexdigest()[:CHECK_DIGITS]
-        head = f'"index":{self.entries},"at_ns":{at_ns}'
-        self.entries += 1
-        return f'{{{head},"calls":{body},"check":"{check}"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +92,3 @@ def parse_entry(line: str) -> Entry:
         tuple(decode_command(command) for command in commands),
         check,
     )
-
-
-class Checker:
-    """Renders entries again as they are read, with the check that an undamaged journal has."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._journal = Journal(lambda _at_ns, line: self._lines.append(line))
-
-    def line(self, entry: Entry) -> str:
-        """Return the line that an undamaged journal has at this place."""
-        self._journal.note(entry.at_ns, entry.events, entry.commands)
-        return self._lines.pop()
-
-    @property
-    def digest(self) -> str:
-        return self._journal.digest

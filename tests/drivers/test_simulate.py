@@ -6,7 +6,7 @@ from hypothesis import given
 
 from avrt.drivers.simulate import periodic_arrivals, simulate, worst_case
 from avrt.kernel import Kernel
-from avrt.logs.journal import Checker, parse_entry
+from avrt.logs.journal import Journal, parse_entry
 from avrt.model.events import Arrived
 from avrt.model.records import JobRecord, MissRecord
 from avrt.model.spec import RedundancySpec
@@ -87,13 +87,13 @@ def test_the_journal_that_is_written_replays_on_a_fresh_kernel():
         feed=periodic_arrivals(bench.spec, 60),
         write=lambda at_ns, line: lines.append((at_ns, line)),
     )
-    kernel, checker = Kernel(bench.spec), Checker()
+    kernel, journal = Kernel(bench.spec), Journal()
     for at_ns, line in lines:
         entry = parse_entry(line)
         assert entry.at_ns == at_ns
         assert tuple(kernel.handle(entry.at_ns, entry.events)) == entry.commands
-        assert checker.line(entry) == line
-    assert checker.digest == result.digest
+        assert journal.note(entry.at_ns, entry.events, entry.commands) == line
+    assert journal.digest == result.digest
 
 
 @examples(8)
