@@ -43,7 +43,6 @@ class Lifecycle:
         self._timers = state.timers
         self.working: dict[int, Job] = {}
         self._windows: dict[int, Window] = {}
-        self._overdue: list[Job] = []
         for task in tasks:
             limit, jobs = task.stage.misses_max, task.stage.window_jobs
             if limit is not None and jobs is not None:
@@ -199,18 +198,11 @@ class Lifecycle:
         """Report, and where the stage says so abort, the jobs that want more than their budget."""
         now_ns = self._state.now_ns
         for device in self._devices:
-            for job in device.running:
+            for job in tuple(device.running):  # aborting takes a job off its slot
                 if job.budget_end_ns <= now_ns:
-                    self._overdue.append(job)
-        if self._overdue:
-            for job in self._overdue:
-                self._overrun(job)
-            self._overdue.clear()
-
-    def _overrun(self, job: Job) -> None:
-        self._note_overrun(job)
-        if job.task.stage.on_overrun == "abort":
-            self.abort(job, "budget")
+                    self._note_overrun(job)
+                    if job.task.stage.on_overrun == "abort":
+                        self.abort(job, "budget")
 
     def _note_overrun(self, job: Job) -> None:
         job.budget_end_ns = NEVER_NS

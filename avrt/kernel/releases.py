@@ -37,7 +37,6 @@ class Tick:
     """The next nominal release of a timer stage."""
 
     stage_index: int
-    input_count: int
     period_ns: int
     release_ns: int
 
@@ -80,7 +79,7 @@ class Releases:
                 state.timers.add(
                     stage.offset_ns,
                     RELEASE,
-                    Tick(index, len(stage.inputs), stage.period_ns, stage.offset_ns),
+                    Tick(index, stage.period_ns, stage.offset_ns),
                 )
 
     def _wire(self, spec: PipelineSpec) -> None:
@@ -198,9 +197,7 @@ class Releases:
         index, release_ns = tick.stage_index, tick.release_ns
         tick.release_ns = release_ns + tick.period_ns
         self._state.timers.add(tick.release_ns, RELEASE, tick)
-        self._serial += 1
-        inputs: list[Buffer | None] = [None] * tick.input_count
-        self.pending.append((index, release_ns, self._serial, release_ns, inputs))
+        self._add(index, release_ns, release_ns, [None] * len(self._stages[index].inputs))
 
     def _add(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
