@@ -12,7 +12,7 @@ from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, show, show_json, stdout_kept
 from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
-from avrt.model.graph import release_period_ns
+from avrt.model.graph import release_periods
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def _table(spec: PipelineSpec) -> Table:
     table = Table(title=f"{spec.name}: policy {spec.policy}", title_justify="left")
     for name in ("stage", "device", "released by", "wcet", "deadline", "period", "criticality"):
         table.add_column(name)
+    periods = release_periods(spec)
     for stage in spec.stages:
-        period_ns = release_period_ns(spec, stage.name)
+        period_ns = periods[stage.name]
         trigger = stage.trigger_input
         by = "timer" if stage.period_ns else trigger.source if trigger else "synchronised set"
         table.add_row(

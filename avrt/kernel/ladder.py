@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from avrt.model.graph import release_period_ns
+from avrt.model.graph import release_periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from avrt.model.spec import PipelineSpec, StageSpec
+    from avrt.model.spec import PipelineSpec, Policy, StageSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,23 @@ class Mode:
 
 def nominal_mode(spec: PipelineSpec, stages: Iterable[StageSpec]) -> Mode:
     """Return the mode in which everything runs as declared; `stages` has one entry a task."""
-    return Mode("nominal", tuple(_parameters(spec, stage) for stage in stages))
+    periods = release_periods(spec)
+    parameters = [_parameters(spec.policy, stage, periods[stage.name]) for stage in stages]
+    return Mode("nominal", tuple(parameters))
 
 
-def _parameters(spec: PipelineSpec, stage: StageSpec) -> TaskParameters:
+def _parameters(policy: Policy, stage: StageSpec, period_ns: int | None) -> TaskParameters:
     return TaskParameters(
         wcet_ns=stage.wcet_ns,
         deadline_ns=stage.deadline_ns,
         budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
-        priority=_priority(spec, stage),
+        priority=_priority(policy, stage, period_ns),
     )
 
 
-def _priority(spec: PipelineSpec, stage: StageSpec) -> int:
-    match spec.policy:
+def _priority(policy: Policy, stage: StageSpec, period_ns: int | None) -> int:
+    match policy:
         case "rm":
-            period_ns = release_period_ns(spec, stage.name)
             assert period_ns is not None  # model.graph.check refuses rm without periods
             return period_ns
         case "dm":

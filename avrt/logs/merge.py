@@ -96,7 +96,7 @@ class MergedLog:
         self._delivered: dict[str, int] = {}
         self._undecodable: dict[str, int] = {}
         self._ended = False
-        self._images: dict[str, list[_Source]] = {}
+        self._sources: dict[str, list[_Source]] = {}
         self._camera_infos: dict[str, list[_Source]] = {}
         for order, spec in enumerate(sources):
             self._add(_Source(spec, order, offset_ns=spec.clock_offset_ns))
@@ -117,7 +117,7 @@ class MergedLog:
 
     def topics(self) -> dict[str, TopicCount]:
         """Return the counts of every topic the pipeline reads; final when the stream has ended."""
-        used = [*self._images, *self._camera_infos]
+        used = [*self._sources, *self._camera_infos]
         counts: dict[str, TopicCount] = {}
         for topic in dict.fromkeys(used):
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
@@ -143,7 +143,7 @@ class MergedLog:
             what = "a source without a topic cannot be read from a log; add its 'topic'"
             raise SpecError(what, ("sources", spec.name))
         self._check(spec.name, "topic", spec.topic, TYPES.get(spec.type, READABLE[:3]))
-        self._images.setdefault(spec.topic, []).append(source)
+        self._sources.setdefault(spec.topic, []).append(source)
         if spec.info_topic is not None:
             self._check(spec.name, "info_topic", spec.info_topic, (CAMERA_INFO,))
             self._camera_infos.setdefault(spec.info_topic, []).append(source)
@@ -164,7 +164,7 @@ class MergedLog:
                     self._take_info(raw)
             ready: list[tuple[int, SourceMessage]] = []
             for raw in group:
-                sources = self._images.get(raw.topic, ())
+                sources = self._sources.get(raw.topic, ())
                 decoded = self._decode(raw) if sources else None
                 if decoded is not None:
                     ready += [(s.order, self._stamp(s, raw, decoded)) for s in sources]
@@ -177,7 +177,7 @@ class MergedLog:
         group: list[RawMessage] = []
         damage: InputError | None = None
         try:
-            for raw in self._reader.messages({*self._images, *self._camera_infos}):
+            for raw in self._reader.messages({*self._sources, *self._camera_infos}):
                 if group and raw.log_ns != group[0].log_ns:
                     yield group
                     before, group = group[0], []

@@ -16,7 +16,7 @@ from avrt.units import NS_PER_S, format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from avrt.model.spec import ChainSpec, PipelineSpec, SourceSpec, StageSpec
+    from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, SourceSpec, StageSpec
 
 STAGES_MAX = 400
 LONGEST_NS = 10 * 365 * 24 * 3600 * NS_PER_S  # so that no absolute time leaves 64 bits
@@ -26,7 +26,7 @@ def check(spec: PipelineSpec) -> None:
     """Raise SpecError for the first thing that makes this pipeline meaningless."""
     _check_names(spec)
     for device in spec.devices:
-        _check_device(spec, device.name)
+        _check_device(spec, device)
     for source in spec.sources:
         _check_source(source)
     for stage in spec.stages:
@@ -60,16 +60,12 @@ def topological_order(spec: PipelineSpec) -> tuple[StageSpec, ...]:
     return tuple(order.values())
 
 
-def release_period_ns(spec: PipelineSpec, name: str) -> int | None:
-    """Return the period a stage is released at: its own, or the one its trigger declares.
-
-    A synchronised stage takes the longest of its inputs'. None when nothing upstream declares one.
-    """
-    return release_periods(spec)[name]
-
-
 def release_periods(spec: PipelineSpec) -> dict[str, int | None]:
-    """Return the release period in ns of every source and stage, as `release_period_ns` tells."""
+    """Return the period in ns at which every stage is released, and every source sends.
+
+    A stage's is its own, or the one its trigger declares; a synchronised stage takes the longest
+    of its inputs'. None when nothing upstream declares one.
+    """
     periods = {source.name: source.period_ns for source in spec.sources}
     for stage in topological_order(spec):
         trigger = stage.trigger_input
@@ -103,9 +99,8 @@ def _check_names(spec: PipelineSpec) -> None:
             raise SpecError("a source has this name too; rename one", ("stages", stage.name))
 
 
-def _check_device(spec: PipelineSpec, name: str) -> None:
-    device = spec.device(name)
-    key = ("devices", name)
+def _check_device(spec: PipelineSpec, device: DeviceSpec) -> None:
+    key = ("devices", device.name)
     if device.slots < 1:
         raise SpecError(f"expected at least 1 slot, found {device.slots}", (*key, "slots"))
     if device.threads < 1:
@@ -115,7 +110,7 @@ def _check_device(spec: PipelineSpec, name: str) -> None:
         raise SpecError(remedy, (*key, "preemptive"))
     if device.fallback is not None:
         _known(device.fallback, [d.name for d in spec.devices], "device", (*key, "fallback"))
-        if device.fallback == name:
+        if device.fallback == device.name:
             raise SpecError("a device cannot fall back on itself", (*key, "fallback"))
 
 

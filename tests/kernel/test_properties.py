@@ -12,7 +12,7 @@ from tracing import Ledger, World, drive, walk
 
 from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
 from avrt.model.events import Completed, DeviceBack, DeviceLost, Failed, Hung, StreamLost
-from avrt.model.graph import release_period_ns
+from avrt.model.graph import release_periods
 from avrt.model.records import JobRecord, MissRecord, OverrunRecord, WindowRecord
 from avrt.model.spec import POLICIES, Criticality
 from pipelines import Limits, examples, scenarios
@@ -39,7 +39,7 @@ def key_of(trace, job, received_ns=0):
         case "edf":
             key = (job.due_ns,)
         case "rm":
-            key = (release_period_ns(trace.spec, stage.name), job.release_ns)
+            key = (release_periods(trace.spec)[stage.name], job.release_ns)
         case "dm":
             key = (stage.deadline_ns, job.release_ns)
         case "fp":

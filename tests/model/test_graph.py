@@ -11,7 +11,6 @@ from avrt.model.graph import (
     LONGEST_NS,
     STAGES_MAX,
     check,
-    release_period_ns,
     release_periods,
     topological_order,
 )
@@ -89,7 +88,7 @@ def test_the_longest_chain_allowed_is_walked():
     ],
 )
 def test_a_stage_inherits_the_period_of_what_releases_it(changed, period_ns):
-    assert release_period_ns(pipeline(stage("a", "cam"), changed), "b") == period_ns
+    assert release_periods(pipeline(stage("a", "cam"), changed))["b"] == period_ns
 
 
 def test_sources_have_a_period_too():
