@@ -41,11 +41,11 @@ class ModelTiming:
     label: TimingLabel = "modelled"
 
     def __init__(self, spec: PipelineSpec) -> None:
-        self._wcet_ns = {stage.name: stage.wcet_ns for stage in spec.stages}
+        self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
 
-    def cost_ns(self, task: str, index: int) -> int | None:
+    def cost_ns(self, task: str, index: int) -> int:
         del index
-        return self._wcet_ns[task]
+        return self.wcet_ns[task]
 
 
 class MeasuredTiming:
@@ -72,7 +72,7 @@ class RecordedTiming:
         """
         self.path = path
         self._fallback = ModelTiming(spec)
-        wcet_ns = {stage.name: stage.wcet_ns for stage in spec.stages}
+        wcet_ns = self._fallback.wcet_ns
         self._cost_ns = {
             (task, index): cost_ns if ended else max(cost_ns, wcet_ns[task])
             for task, index, cost_ns, ended in _read_costs(path)
@@ -85,7 +85,7 @@ class RecordedTiming:
         """Return how many jobs have a recorded time."""
         return len(self._cost_ns)
 
-    def cost_ns(self, task: str, index: int) -> int | None:
+    def cost_ns(self, task: str, index: int) -> int:
         known = self._cost_ns.get((task, index))
         return self._fallback.cost_ns(task, index) if known is None else known
 

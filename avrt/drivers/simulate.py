@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from avrt.drivers.execution import ModelTiming
 from avrt.drivers.virtual import VirtualLoop
 from avrt.kernel import Kernel
 from avrt.logs.journal import Journal
@@ -65,16 +66,10 @@ def simulate(
         simulation.records.extend(c.record for c in commands if isinstance(c, Record))
 
     journal = Journal(write, listen)
-    worker = _Pretended(execution or worst_case(spec))
+    worker = _Pretended(execution or ModelTiming(spec).cost_ns)
     VirtualLoop(spec, Kernel(spec), iter(feed), worker, journal, until_ns=until_ns).run()
     simulation.digest = journal.digest
     return simulation
-
-
-def worst_case(spec: PipelineSpec) -> Execution:
-    """Return the model in which every job takes its declared wcet."""
-    wcets = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
-    return lambda task, _index: wcets[task]
 
 
 def periodic_arrivals(spec: PipelineSpec, until_ns: int) -> Iterator[tuple[int, Event]]:

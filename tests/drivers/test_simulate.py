@@ -4,7 +4,8 @@ import pytest
 from builder import Bench, device, stage, timer
 from hypothesis import given
 
-from avrt.drivers.simulate import periodic_arrivals, simulate, worst_case
+from avrt.drivers.execution import ModelTiming
+from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.kernel import Kernel
 from avrt.logs.journal import Journal, parse_entry
 from avrt.model.events import Arrived
@@ -50,7 +51,7 @@ def test_a_job_that_never_ends_is_told_as_hung():
 def test_worst_case_knows_replicas_by_their_stage():
     twins = RedundancySpec(copies=2)
     spec = Bench(timer("a", wcet_ns=3, redundancy=twins), timer("b", wcet_ns=5)).spec
-    execution = worst_case(spec)
+    execution = ModelTiming(spec).cost_ns
     assert [execution(task, 0) for task in ("a.0", "a.1", "b")] == [3, 3, 5]
     result = simulate(spec, until_ns=10)
     assert {j.task: j.executed_ns for j in result.jobs} == {"a.0": 3, "a.1": 3, "b": 5}
