@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.virtual import VirtualLoop
-from avrt.errors import AvrtError, InputError, SoftwareFault, SpecError
+from avrt.errors import AvrtError, FaultError, InputError, SoftwareFault, SpecError
 from avrt.exec.process import Interrupts, frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, Result, Stream, guarded, wait
 from avrt.kernel import Kernel
@@ -302,13 +302,12 @@ class ReplayWorker:
 
     def _record_output(self, record: RunRecord, stage: str, message: Message[object]) -> None:
         """Record an output; one that has no form in the record is counted."""
-        skipped = record.not_recorded.get(stage, 0)
-        fault = guarded(
+        done = guarded(
             lambda: record.output(stage, message), (OSError, AvrtError, KeyboardInterrupt)
         )
-        if fault is None and record.not_recorded.get(stage, 0) == skipped:
+        if done is True:
             return
-        why = "it has no form in JSON" if fault is None else fault.detail
+        why = done.detail if isinstance(done, FaultError) else "it has no form in JSON"
         known, why = self._result.not_recorded.get(stage, (0, why))
         self._result.not_recorded[stage] = (known + 1, why)
 

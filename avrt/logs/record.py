@@ -69,14 +69,12 @@ class RunRecord:
             raise SpecError(f"cannot create the run record {path}: {error.strerror}") from None
         self.path = Path(path)
         self.zero_ns = zero_ns
-        self.not_recorded: dict[str, int] = {}
         self._painter = Painter()
         self._channels: dict[str, int] = {}
         self._inputs: dict[tuple[str, str, bytes], int] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._counts: dict[str, int] = {}
         self._waiting = 0
-        self._closed = False
         self._writer = Writer(
             self._file,
             chunk_size=CHUNK_BYTES,
@@ -101,10 +99,11 @@ class RunRecord:
             channel = self._inputs[key] = self._register(topic, raw.channel)
         self._add(channel, raw.log_ns, raw.data, publish_ns=raw.publish_ns, sequence=raw.sequence)
 
-    def output(self, stage: str, message: Message[object]) -> None:
+    def output(self, stage: str, message: Message[object]) -> bool:
         """Record what a stage published, at the time consumers could read it.
 
-        A payload that is neither plain data, array nor dataclass is counted in `not_recorded`.
+        Returns False for a payload that is neither plain data, array nor dataclass: it has no form
+        in the record.
         """
         stamp = message.stamp
         at_ns = self.zero_ns + stamp.publish_ns
@@ -117,9 +116,9 @@ class RunRecord:
         try:
             text = to_json(message)
         except TypeError:
-            self.not_recorded[stage] = self.not_recorded.get(stage, 0) + 1
-            return
+            return False
         self._add_json(OUTPUT + stage, text, at_ns)
+        return True
 
     def journal(self, entry: str, at_ns: int) -> None:
         """Record one journal entry, a JSON object; `at_ns` is pipeline ns."""
@@ -143,9 +142,8 @@ class RunRecord:
 
     def close(self, result: Mapping[str, str] | None = None) -> None:
         """Finish the file, with the result of a run that ended; harmless when repeated."""
-        if self._closed:
+        if self._file.closed:
             return
-        self._closed = True
         try:
             if result is not None:
                 self._writer.add_metadata(RESULT, dict(result))
