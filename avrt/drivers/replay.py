@@ -209,8 +209,7 @@ class ReplayWorker:
                 origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
                 self._messages[handle] = Message(stamp, sealed(item.payload), origins)
                 self._record_input(item)
-                with self.interrupts.allowed():
-                    pass
+                self.interrupts.check()
                 if progress is not None:
                     progress(item.log_ns)
                 yield (
@@ -247,7 +246,7 @@ class ReplayWorker:
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         running = self._running.pop(job)
-        result = running.result if running.waited else self._wait(running)
+        result = self._awaited(running)
         if result is None:
             self._result.hangs += 1
             self._note_hang(running, at_ns)
@@ -261,7 +260,7 @@ class ReplayWorker:
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
-        result = running.result if running.waited else self._wait(running)
+        result = self._awaited(running)
         if result is not None:
             self._note_execution(running, result, at_ns)
 
@@ -283,6 +282,10 @@ class ReplayWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
+
+    def _awaited(self, running: _Running) -> Result | None:
+        """Return what a job's computation gave, None if it hung; it is waited for once only."""
+        return running.result if running.waited else self._wait(running)
 
     def _wait(self, running: _Running) -> Result | None:
         with self.interrupts.allowed():

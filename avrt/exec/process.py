@@ -47,7 +47,7 @@ def frozen_garbage() -> Iterator[None]:
 
 
 class Interrupts:
-    """Ctrl-C raises KeyboardInterrupt inside `allowed` only; before that it is kept until then.
+    """Ctrl-C raises KeyboardInterrupt in `check` and inside `allowed`, and is kept until then.
 
     A second one raises wherever it comes. Outside the main thread, and where the program handles
     SIGINT itself, nothing changes.
@@ -71,13 +71,17 @@ class Interrupts:
         if self._pending and kind is None:
             raise KeyboardInterrupt
 
+    def check(self) -> None:
+        """Raise KeyboardInterrupt for a Ctrl-C that came."""
+        if self._pending:
+            raise KeyboardInterrupt
+
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """Raise KeyboardInterrupt for a Ctrl-C that came, or comes within."""
         self._allowed = True
         try:
-            if self._pending:
-                raise KeyboardInterrupt
+            self.check()
             yield
         finally:
             self._allowed = False

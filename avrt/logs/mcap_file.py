@@ -143,14 +143,8 @@ class Content:
         data, end = self.data, len(self.data)
         position = 0
         while position < end:
-            opcode, length = (
-                HEAD.unpack_from(data, position)
-                if end - position >= HEAD.size
-                else (
-                    0,
-                    0,
-                )
-            )
+            has_head = end - position >= HEAD.size
+            opcode, length = HEAD.unpack_from(data, position) if has_head else (0, 0)
             start = position + HEAD.size
             position = start + length
             shortest = MESSAGE.size if opcode == Opcode.MESSAGE else 0

@@ -73,11 +73,11 @@ class RunSummary:
     def data(self) -> dict[str, object]:
         """Return the run object: plain data, times in ns."""
         figures = self.figures.summary()
-        for name, part in (("stages", self.pipeline.stages), ("chains", self.pipeline.chains)):
-            group = figures[name]
+        limits = {"stages": _stage_limits(self.pipeline), "chains": _chain_limits(self.pipeline)}
+        for part, promised in limits.items():
+            group = figures[part]
             assert isinstance(group, dict)
-            for spec in part:
-                group[spec.name] = {**limits(spec), **group[spec.name]}
+            figures[part] = {name: {**promised[name], **group[name]} for name in promised}
         return {
             "pipeline": self.pipeline.name,
             "log": {
@@ -103,14 +103,20 @@ class RunSummary:
         }
 
 
-def limits(spec: object) -> dict[str, int | None]:
-    """Return what was promised of a stage or a chain."""
-    names = ("deadline_ns", "wcet_ns") if hasattr(spec, "deadline_ns") else ()
-    promises = {name: getattr(spec, name) for name in names}
-    if not names:
-        promises["reaction_limit_ns"] = getattr(spec, "reaction_ns", None)
-        promises["age_limit_ns"] = getattr(spec, "age_ns", None)
-    return promises
+Limits = dict[str, dict[str, int | None]]
+
+
+def _stage_limits(spec: PipelineSpec) -> Limits:
+    """Return what was declared of each stage."""
+    return {s.name: {"deadline_ns": s.deadline_ns, "wcet_ns": s.wcet_ns} for s in spec.stages}
+
+
+def _chain_limits(spec: PipelineSpec) -> Limits:
+    """Return what was promised of each chain."""
+    return {
+        chain.name: {"reaction_limit_ns": chain.reaction_ns, "age_limit_ns": chain.age_ns}
+        for chain in spec.chains
+    }
 
 
 def read_summary(path: str | Path) -> RunSummary:
