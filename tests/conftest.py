@@ -1,7 +1,8 @@
 """Hypothesis: derandomised in the normal run, many random examples under `nightly`.
 
 Choose with `--hypothesis-profile=nightly`. And small logs for whoever replays one. What tests of
-the kernel share (`builder`, `pipelines`, `tracing`) can be imported by all tests.
+the kernel (`builder`, `pipelines`, `tracing`) and of drivers (`small_stages`) share can be imported
+by all tests.
 """
 
 import gc
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).parent / "kernel"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("kernel", "drivers")]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from small_stages import count_points, keep_to, passing, passing_two, total
 
 import avrt
 from avrt.errors import SpecError
@@ -13,34 +14,6 @@ from avrt.model.records import SyncRecord
 from avrt.payload import PointCloud
 
 MS = 1_000_000
-FOREVER_S = 60  # a bound for tests that fail, never reached by one that passes
-
-
-def count_points(cloud):
-    return {"count": cloud.payload.count}
-
-
-def total(cloud):
-    return float(np.nansum(cloud.payload.xyz))
-
-
-def passing(**inputs):
-    """Return what came in, as plain data."""
-    return [None if m is None else m.stamp.sequence for m in inputs.values()]
-
-
-def passing_two(a, b):
-    return passing(a=a, b=b)
-
-
-def keep_to(seen):
-    """Return a stage that keeps the messages it was given."""
-
-    def keep(cloud):
-        seen.append(cloud)
-        return len(seen)
-
-    return keep
 
 
 # What stages get

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_stages import failing, lives_on, passing_two, total
 
 import avrt
 from avrt.drivers.execution import MeasuredTiming, ModelTiming
@@ -18,31 +19,6 @@ from avrt.logs.writer import LogWriter
 from avrt.model.spec import RedundancySpec
 
 MS = 1_000_000
-FOREVER_S = 60  # a bound for tests that fail, never reached by one that passes
-
-
-def total(cloud):
-    return float(np.nansum(cloud.payload.xyz))
-
-
-def passing(**inputs):
-    """Return what came in, as plain data."""
-    return [None if m is None else m.stamp.sequence for m in inputs.values()]
-
-
-def passing_two(a, b):
-    return passing(a=a, b=b)
-
-
-def failing(cloud):
-    if cloud.stamp.sequence % 2:
-        raise ValueError("odd")
-    return total(cloud)
-
-
-def lives_on(thread):
-    thread.join(FOREVER_S)
-    return thread.is_alive()
 
 
 # Logs that are damaged, empty, or other than the pipeline expects

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from small_stages import FOREVER_S, failing, lives_on, total
 
 import avrt
 from avrt.drivers import replay as driver
@@ -14,22 +15,6 @@ from avrt.model.records import FaultRecord, MissRecord
 from avrt.payload import PointCloud
 
 MS = 1_000_000
-FOREVER_S = 60  # a bound for tests that fail, never reached by one that passes
-
-
-def total(cloud):
-    return float(np.nansum(cloud.payload.xyz))
-
-
-def failing(cloud):
-    if cloud.stamp.sequence % 2:
-        raise ValueError("odd")
-    return total(cloud)
-
-
-def lives_on(thread):
-    thread.join(FOREVER_S)
-    return thread.is_alive()
 
 
 # Stages that fail
@@ -53,7 +38,7 @@ def test_a_stage_that_raises_ends_that_job_only(
     ]
     assert report.data["faults"] == {"failing: exception": 2}
     first = report.data["stages"]["failing"]["first_fault"]
-    assert first.startswith(f"exception: ValueError: odd at {__file__}:")
+    assert first.startswith(f"exception: ValueError: odd at {failing.__code__.co_filename}:")
     assert report.summary.reproducible
     assert [m.stamp.sequence for m in read_outputs(out, "failing")] == [0, 1, 2]
 

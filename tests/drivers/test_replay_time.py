@@ -2,38 +2,13 @@
 
 import threading
 
-import numpy as np
 import pytest
+from small_stages import FOREVER_S, count_points, failing, keep_to, total
 
 import avrt
 from avrt.model.records import MissRecord
 
 MS = 1_000_000
-FOREVER_S = 60  # a bound for tests that fail, never reached by one that passes
-
-
-def count_points(cloud):
-    return {"count": cloud.payload.count}
-
-
-def total(cloud):
-    return float(np.nansum(cloud.payload.xyz))
-
-
-def keep_to(seen):
-    """Return a stage that keeps the messages it was given."""
-
-    def keep(cloud):
-        seen.append(cloud)
-        return len(seen)
-
-    return keep
-
-
-def failing(cloud):
-    if cloud.stamp.sequence % 2:
-        raise ValueError("odd")
-    return total(cloud)
 
 
 # Nothing but virtual time decides
