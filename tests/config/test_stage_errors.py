@@ -5,35 +5,9 @@
 from __future__ import annotations
 
 import pytest
+from spoilt import GOOD, told
 
 from avrt.config.pipeline import parse
-from avrt.errors import SpecError
-
-GOOD = """\
-pipeline: demo
-policy: edf
-devices:
-  cpu: {type: cpu, slots: 2}
-sources:
-  cam: {type: camera, topic: /cam, rate: 10 Hz}
-  top: {type: lidar, topic: /top}
-stages:
-  detect:
-    run: my.stages:Detector
-    device: cpu
-    inputs: {image: cam}
-    wcet: 5 ms
-    deadline: 20 ms
-  fuse:
-    run: my.stages:Fuser
-    device: cpu
-    inputs: {objects: detect, cloud: {from: top, optional: true}}
-    trigger: objects
-    wcet: 5 ms
-    deadline: 20 ms
-chains:
-  see: {path: [cam, detect, fuse], reaction: 100 ms}
-"""
 
 # (name, text in GOOD, what stands there instead, the message)
 MISTAKES = [
@@ -262,12 +236,3 @@ def test_what_a_later_version_brings_is_told(old, new, message):
 
 def test_the_unchanged_file_is_right():
     assert parse(GOOD, "p.yaml").spec.name == "demo"
-
-
-def told(text):
-    with pytest.raises(SpecError) as caught:
-        parse(text, "p.yaml")
-    line = str(caught.value)
-    assert "\n" not in line
-    assert caught.value.exit_code == 2
-    return line

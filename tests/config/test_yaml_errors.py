@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import pytest
+from spoilt import told
 
-from avrt.config.pipeline import load, parse
+from avrt.config.pipeline import load
 from avrt.errors import SpecError
 
 FILES = [
@@ -118,15 +119,6 @@ FILES = [
 @pytest.mark.parametrize(("text", "message"), [pytest.param(*f[1:], id=f[0]) for f in FILES])
 def test_a_wrong_file_is_told_in_one_line(text, message):
     assert told(text) == f"p.yaml:{message}"
-
-
-def told(text):
-    with pytest.raises(SpecError) as caught:
-        parse(text, "p.yaml")
-    line = str(caught.value)
-    assert "\n" not in line
-    assert caught.value.exit_code == 2
-    return line
 
 
 def test_a_log_given_as_a_pipeline_is_told(tmp_path):
