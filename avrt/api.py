@@ -187,8 +187,9 @@ class Pipeline:
         with open_log(log) as reader:
             merged = self._placed(lambda: MergedLog(reader, spec.sources))
             stages = self.build()
-            more = {**({"devices": devices} if devices else {}), **_timing_run(costs)}
-            conditions = read_conditions(log=Path(log).name, timing=costs.label, **more)
+            more = {"devices": devices, "timing_run": costs.source}
+            told = {name: text for name, text in more.items() if text}
+            conditions = read_conditions(log=Path(log).name, timing=costs.label, **told)
             with self._recording(out, spec, merged.zero_ns, conditions) as record:
                 result = self._placed(
                     lambda: replay(
@@ -293,13 +294,6 @@ def _timing(text: str, spec: PipelineSpec) -> Timing:
     if text == "measured":
         return MeasuredTiming()
     raise SpecError(f"expected a timing of model, measured or recorded:RUN, found {text!r}")
-
-
-def _timing_run(timing: Timing) -> dict[str, str]:
-    """Return what the conditions must say of the run that execution times come from."""
-    if not isinstance(timing, RecordedTiming):
-        return {}
-    return {"timing_run": f"{timing.path}, {len(timing)} jobs"}
 
 
 def _duration(text: str) -> int:

@@ -27,9 +27,14 @@ TimingLabel = Literal["modelled", "recorded", "measured"]
 
 
 class Timing(Protocol):
-    """Execution times of jobs, ns."""
+    """Execution times of jobs, ns.
+
+    Attributes:
+        source: the run that they come from, "" if from none.
+    """
 
     label: TimingLabel
+    source: str
 
     def cost_ns(self, task: str, index: int) -> int | None:
         """Return what a job takes, or None if only running it tells."""
@@ -39,6 +44,7 @@ class ModelTiming:
     """Every job takes its declared wcet."""
 
     label: TimingLabel = "modelled"
+    source = ""
 
     def __init__(self, spec: PipelineSpec) -> None:
         self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
@@ -52,6 +58,7 @@ class MeasuredTiming:
     """Every job takes what it takes here."""
 
     label: TimingLabel = "measured"
+    source = ""
 
     def cost_ns(self, task: str, index: int) -> int | None:
         del task, index
@@ -70,7 +77,6 @@ class RecordedTiming:
             InputError: it is no run record, or its journal is damaged.
             SpecError: no stage of this pipeline ran there.
         """
-        self.path = path
         self._fallback = ModelTiming(spec)
         wcet_ns = self._fallback.wcet_ns
         self._cost_ns = {
@@ -80,10 +86,7 @@ class RecordedTiming:
         }
         if not self._cost_ns:
             raise SpecError(f"no stage of this pipeline ran in {path}; give a run of it")
-
-    def __len__(self) -> int:
-        """Return how many jobs have a recorded time."""
-        return len(self._cost_ns)
+        self.source = f"{path}, {len(self._cost_ns)} jobs"
 
     def cost_ns(self, task: str, index: int) -> int:
         known = self._cost_ns.get((task, index))

@@ -68,10 +68,8 @@ class Overlay(Stage):
     def process(self, image: Message[Image], tracks: Message[Tracks] | None) -> ImageBoxes:
         """Return the outlines in pixels; none without tracks or without a camera model."""
         info = image.payload.info
-        if tracks is None or info is None:
-            return ImageBoxes(np.zeros((0, 12, 2, 2), np.float32), ())
-        shown = [one for one in tracks.payload.objects if one.confirmed]
-        if not shown:
+        shown = [] if tracks is None else [one for one in tracks.payload.objects if one.confirmed]
+        if tracks is None or info is None or not shown:
             return ImageBoxes(np.zeros((0, 12, 2, 2), np.float32), ())
         later_ns = image.stamp.capture_ns - tracks.stamp.capture_ns
         ego_speed = tracks.payload.ego_speed

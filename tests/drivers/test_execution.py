@@ -72,7 +72,7 @@ def test_a_recorded_job_takes_what_its_work_took(tmp_path, entries, cost_ns):
     assert timing.cost_ns("a", 0) == cost_ns
     assert timing.cost_ns("a", 1) == 50
     assert timing.label == "recorded"
-    assert len(timing) == 1
+    assert timing.source == f"{tmp_path / 'run.mcap'}, 1 jobs"
 
 
 def test_a_run_of_another_pipeline_is_refused(tmp_path):
