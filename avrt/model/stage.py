@@ -16,6 +16,8 @@ from avrt.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from avrt.model.frames import Frames
+
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -28,6 +30,9 @@ class Stage:
     seen" is a payload too: returning None is a fault. A payload is plain data, arrays and
     dataclasses; it belongs to its readers, so its arrays become read-only: return new ones.
     """
+
+    def calibrate(self, frames: Frames) -> None:
+        """Take the rigid transforms between the sensors' frames; called once, before `warm`."""
 
     def warm(self) -> None:
         """Make buffers and run once; called before time starts, its cost is reported apart."""

@@ -5,20 +5,29 @@ z forward, x right, y down. Shape letters: N points or objects, S samples of a t
 """
 
 from avrt.payload.cloud import PointCloud
-from avrt.payload.image import CameraInfo, Image, ImageBoxes
+from avrt.payload.image import CameraInfo, Image, ImageBoxes, ImageDetections, RoadMask
+from avrt.payload.motion import EgoMotion, Fix, Imu, Speed
 from avrt.payload.objects import Box, Detection, Detections, Track, Tracks
 from avrt.payload.plan import Plan, PlanCause
+from avrt.payload.targets import Targets
 
 __all__ = [
     "Box",
     "CameraInfo",
     "Detection",
     "Detections",
+    "EgoMotion",
+    "Fix",
     "Image",
     "ImageBoxes",
+    "ImageDetections",
+    "Imu",
     "Plan",
     "PlanCause",
     "PointCloud",
+    "RoadMask",
+    "Speed",
+    "Targets",
     "Track",
     "Tracks",
 ]

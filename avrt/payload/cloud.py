@@ -17,10 +17,14 @@ class PointCloud:
     Attributes:
         xyz: (N, 3) float32, metres, frame of the message's stamp; may be a read-only view.
         intensity: (N,) float32 as the sensor gives it, or None.
+        seconds: (N,) float32, when each point was measured, seconds after the stamp; or None.
+        compensated: the points lie where they would be had all been measured at the stamp.
     """
 
     xyz: NDArray[np.float32]
     intensity: NDArray[np.float32] | None = None
+    seconds: NDArray[np.float32] | None = None
+    compensated: bool = False
 
     @property
     def count(self) -> int:

@@ -72,3 +72,38 @@ class ImageBoxes:
 
     edges: NDArray[np.float32]
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDetections:
+    """Objects that a network found in one image, N of them; none means that nothing was seen.
+
+    Attributes:
+        boxes: (N, 4) float32, pixels: left, top, right, bottom.
+        scores: (N,) float32, 0 to 1.
+        labels: one class a box: "car", "truck", "pedestrian", "cyclist" or "unknown".
+        width_px, height_px: size of the image.
+        info: the camera model, where the log or the pipeline has one.
+    """
+
+    boxes: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    labels: tuple[str, ...]
+    width_px: int
+    height_px: int
+    info: CameraInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoadMask:
+    """Where an image shows road that can be driven on, and lane lines.
+
+    Attributes:
+        drivable, lane: (H, W) bool, pixels of an image scaled to that size.
+        width_px, height_px: size of the image before it was scaled.
+    """
+
+    drivable: NDArray[np.bool_]
+    lane: NDArray[np.bool_]
+    width_px: int
+    height_px: int
