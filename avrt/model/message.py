@@ -27,6 +27,8 @@ class Stamp:
         capture_end_ns: end of the exposure or sweep, inclusive; equal to `capture_ns` if unknown.
         publish_ns: when consumers could first read it.
         frame: coordinate frame of the payload.
+        epoch: how often the source's clock had begun anew by then: a log that is played in a loop
+            shows the same drive again, and what was believed before no longer holds.
     """
 
     source: str
@@ -35,6 +37,7 @@ class Stamp:
     capture_end_ns: int
     publish_ns: int
     frame: str = ""
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
