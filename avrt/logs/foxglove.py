@@ -127,8 +127,3 @@ def make_typestore() -> Typestore:
     for name, text in DEFINITIONS.items():
         store.register(get_types_from_msg(text, f"foxglove_msgs/msg/{name}"))
     return store
-
-
-def schema_text(store: Typestore, type_name: str) -> bytes:
-    """Return the whole definition of a type, those it is made of included, as ros2msg."""
-    return store.generate_msgdef(type_name, ros_version=2)[0].encode()

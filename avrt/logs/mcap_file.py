@@ -8,7 +8,6 @@ Format: https://mcap.dev/spec (magic, records of opcode, length and body, summar
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -24,9 +23,10 @@ from avrt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
     from mcap.records import Channel, Schema
+
+    from avrt.logs.extents import Extent, File
 
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")
@@ -34,55 +34,6 @@ CHUNK = struct.Struct("<BQQQQII")
 MESSAGE = struct.Struct("<HIQQ")
 PARSE_ERRORS = (McapError, struct.error, ValueError, OverflowError, MemoryError)
 CHUNK_BYTES_MAX = 1 << 32
-
-
-class File:
-    """A file read by position, and the decompressor for its chunks.
-
-    A short read means that the file ends there.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.zstd = zstandard.ZstdDecompressor()
-        try:
-            self._file = path.open("rb", buffering=0)
-        except OSError as error:
-            raise InputError(f"cannot be opened: {error.strerror}", str(path)) from None
-        self.size_bytes = os.fstat(self._file.fileno()).st_size
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        try:
-            return os.pread(self._file.fileno(), length, offset)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", self.place(offset)) from None
-
-    def place(self, offset: int) -> str:
-        return f"{self.path}, byte {offset}"
-
-    def close(self) -> None:
-        self._file.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A part of the file that holds messages: one chunk, or a run of messages outside of chunks.
-
-    Attributes:
-        offset, length: position and size in bytes, with its record header.
-        start_ns, end_ns: earliest and latest log time in it, inclusive.
-        channels: ids of the channels it is said to have messages of, or None when unknown.
-        chunked: it is a chunk record.
-        cut: the file ends inside it.
-    """
-
-    offset: int
-    length: int
-    start_ns: int
-    end_ns: int
-    channels: frozenset[int] | None = None
-    chunked: bool = True
-    cut: bool = False
 
 
 @dataclass(slots=True)

@@ -18,14 +18,13 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
 
 from avrt.errors import InputError
+from avrt.logs.extents import Extent, File
 from avrt.logs.mcap_file import (
     CHUNK,
     HEAD,
     MAGIC,
     MESSAGE,
     PARSE_ERRORS,
-    Extent,
-    File,
     Layout,
     Record,
     read_extent,

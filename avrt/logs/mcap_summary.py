@@ -6,13 +6,17 @@ import zlib
 from dataclasses import dataclass, field
 from io import BytesIO
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from mcap.opcode import Opcode
 from mcap.records import Channel, ChunkIndex, Schema, Statistics
 from mcap.stream_reader import StreamReader
 
 from avrt.errors import InputError
-from avrt.logs.mcap_file import HEAD, MAGIC, PARSE_ERRORS, File
+from avrt.logs.mcap_file import HEAD, MAGIC, PARSE_ERRORS
+
+if TYPE_CHECKING:
+    from avrt.logs.extents import File
 
 FOOTER = Struct("<BQQQI")
 

@@ -3,10 +3,11 @@
 * Order: (log time, order of the sources in the pipeline file, position in the file).
 * Pipeline time zero is the log time of the first message that is delivered.
 * Three clocks are kept apart: the sensor's stamp (`raw_header_ns`), the log's time, pipeline time.
-  Mapped capture time is stamp plus the source's clock offset, which is declared, or taken from the
-  first message where stamp and log differ by more than a second, and else 0. A stamp that cannot be
-  one (zero, negative, a second's worth of nanoseconds) falls back to the log time.
+  `clock_map` says how a stamp becomes mapped capture time. A stamp that cannot be one (zero,
+  negative, a second's worth of nanoseconds) falls back to the log time.
 * A camera image carries the latest CameraInfo logged at or before it; equal log time counts.
+* A log can be played several times in a row. Each pass begins one usual step after the end of the
+  one before, in a new epoch, with what was odd told in the first pass only.
 
 What is odd or lost is counted in `anomalies`, never passed over. Messages of one log time are held
 together in memory; nothing else is.
@@ -15,25 +16,26 @@ together in memory; nothing else is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
-from avrt.logs.decode import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE, READABLE, Decoder
+from avrt.logs.clock_map import ClockMap
+from avrt.logs.decode import INFO, READERS, Payload, decode
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage
+from avrt.logs.ros_types import PACKETS
 from avrt.payload import CameraInfo, Image
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from avrt.logs.decode import Decoded
+    from avrt.logs.raw import TopicInfo
     from avrt.logs.reader import LogReader
     from avrt.model.spec import SourceSpec
-    from avrt.payload import PointCloud
 
-OFFSET_NS_MAX = NS_PER_S
 GAP_NS_MAX = 24 * 3600 * NS_PER_S
-TYPES: Mapping[str, tuple[str, ...]] = {"camera": (COMPRESSED_IMAGE, IMAGE), "lidar": (CLOUD,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class SourceMessage:
         sequence: counts the delivered messages of the source from 0.
         log_ns, capture_ns: log time and mapped capture time, pipeline ns.
         raw_header_ns: the sensor's own stamp, as it was sent.
-        raw: the message as the log has it, absolute log time included.
+        raw: the message as the log has it, absolute log time included; moved into its pass.
         raw_info: the CameraInfo that came since the source's last image, likewise, or None.
+        epoch: how often the source's clock had begun anew.
     """
 
     source: str
@@ -54,9 +57,10 @@ class SourceMessage:
     capture_ns: int
     raw_header_ns: int
     frame: str
-    payload: PointCloud | Image
+    payload: Payload
     raw: RawMessage
     raw_info: RawMessage | None = None
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +78,58 @@ class TopicCount:
 class _Source:
     spec: SourceSpec
     order: int
+    clock: ClockMap
     delivered: int = 0
-    offset_ns: int | None = None
     info: CameraInfo | None = None
     raw_info: RawMessage | None = None
 
 
-class MergedLog:
-    """The messages of a pipeline's sources, once, in order."""
+@dataclass(slots=True)
+class _Pass:
+    """One playing of the log: what to add to its times, and the times it spanned so far."""
 
-    def __init__(self, reader: LogReader, sources: Sequence[SourceSpec]) -> None:
+    shift_ns: int = 0
+    first_ns: int | None = None
+    last_ns: int = 0
+    steps: int = 0
+
+    def see(self, log_ns: int) -> None:
+        if self.first_ns is None:
+            self.first_ns = log_ns
+        elif log_ns > self.last_ns:
+            self.steps += 1
+        self.last_ns = log_ns
+
+    def following(self) -> _Pass:
+        """Return the pass that begins one mean step after the end of this one."""
+        span_ns = self.last_ns - (self.first_ns or 0)
+        return _Pass(self.shift_ns + span_ns + span_ns // max(1, self.steps))
+
+
+class MergedLog:
+    """The messages of a pipeline's sources, `loops` times over, in order."""
+
+    def __init__(self, reader: LogReader, sources: Sequence[SourceSpec], loops: int = 1) -> None:
         """Check every source against the log.
 
         Raises:
-            SpecError: a source names a topic that the log lacks, or one of another type.
+            SpecError: a source names a topic that the log lacks, or one that it cannot read.
         """
         self._reader = reader
+        self._loops = loops
         self._infos = reader.topics()
-        self._decoder = Decoder()
         self._anomalies = Anomalies()
+        self._found_by_reader: list[Anomaly] | None = None
         self._delivered: dict[str, int] = {}
         self._undecodable: dict[str, int] = {}
         self._ended = False
         self._sources: dict[str, list[_Source]] = {}
         self._camera_infos: dict[str, list[_Source]] = {}
         for order, spec in enumerate(sources):
-            self._add(_Source(spec, order, offset_ns=spec.clock_offset_ns))
+            clock = ClockMap(spec.clock_offset_ns, spec.period_ns)
+            self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
+        self._pass = _Pass()
         self._stream = self._run()
         self._first = next(self._stream, None)
 
@@ -112,7 +141,8 @@ class MergedLog:
     @property
     def anomalies(self) -> list[Anomaly]:
         """What was odd so far, times in pipeline ns."""
-        found = [*self._reader.anomalies, *self._anomalies]
+        by_reader = self._found_by_reader
+        found = [*(self._reader.anomalies if by_reader is None else by_reader), *self._anomalies]
         return [a if a.at_ns is None else replace(a, at_ns=a.at_ns - self.zero_ns) for a in found]
 
     def topics(self) -> dict[str, TopicCount]:
@@ -121,9 +151,10 @@ class MergedLog:
         counts: dict[str, TopicCount] = {}
         for topic in dict.fromkeys(used):
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
-            rest = max(0, info.messages - delivered)
+            messages = info.messages * self._loops
+            rest = max(0, messages - delivered)
             lost = rest if self._ended else self._undecodable.get(topic, 0)
-            counts[topic] = TopicCount(info.type, info.messages, delivered, lost, rest - lost)
+            counts[topic] = TopicCount(info.type, messages, delivered, lost, rest - lost)
         return counts
 
     def __iter__(self) -> Iterator[SourceMessage]:
@@ -142,32 +173,47 @@ class MergedLog:
         if spec.topic is None:
             what = "a source without a topic cannot be read from a log; add its 'topic'"
             raise SpecError(what, ("sources", spec.name))
-        self._check(spec.name, "topic", spec.topic, TYPES.get(spec.type, READABLE[:3]))
+        self._check(spec.name, "topic", spec.topic, spec.type)
         self._sources.setdefault(spec.topic, []).append(source)
         if spec.info_topic is not None:
-            self._check(spec.name, "info_topic", spec.info_topic, (CAMERA_INFO,))
+            self._check(spec.name, "info_topic", spec.info_topic, INFO)
             self._camera_infos.setdefault(spec.info_topic, []).append(source)
 
-    def _check(self, source: str, key: str, topic: str, types: tuple[str, ...]) -> None:
-        place = ("sources", source, key)
+    def _check(self, source: str, key: str, topic: str, kind: str) -> None:
         if topic not in self._infos:
-            remedy = did_you_mean(topic, self._infos)
-            raise SpecError(f"the log has no topic {topic!r}; {remedy}", place)
-        found = self._infos[topic].type
-        if found not in types:
-            raise SpecError(f"expected a topic of {' or '.join(types)}, found {found}", place)
+            what = f"the log has no topic {topic!r}; {did_you_mean(topic, self._infos)}"
+        else:
+            what = _unreadable(self._infos[topic], kind)
+        if what:
+            raise SpecError(what, ("sources", source, key))
 
     def _run(self) -> Iterator[SourceMessage]:
+        for index in range(self._loops):
+            if index:
+                self._begin_anew()
+            yield from self._play()
+        self._ended = True
+
+    def _begin_anew(self) -> None:
+        """Prepare another pass over a log that was undamaged in the first."""
+        if self._found_by_reader is None:
+            self._found_by_reader = self._reader.anomalies
+        at_ns = self._pass.last_ns + self._pass.shift_ns
+        self._pass = self._pass.following()
+        self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
+        for source in (s for sources in self._sources.values() for s in sources):
+            source.clock.begin_anew()
+            source.info = None
+
+    def _play(self) -> Iterator[SourceMessage]:
         for group in self._groups():
+            self._pass.see(group[0].log_ns)
             for raw in group:
                 if raw.topic in self._camera_infos:
                     self._take_info(raw)
             ready: list[tuple[int, SourceMessage]] = []
             for raw in group:
-                sources = self._sources.get(raw.topic, ())
-                decoded = self._decode(raw) if sources else None
-                if decoded is not None:
-                    ready += [(s.order, self._stamp(s, raw, decoded)) for s in sources]
+                ready += self._deliver(raw, self._sources.get(raw.topic, ()))
             ready.sort(key=lambda entry: entry[0])
             for _, message in ready:
                 yield message
@@ -187,8 +233,8 @@ class MergedLog:
             damage = error
         if group:
             yield group
-        self._ended = True
         if damage is not None:
+            self._ended = True
             raise damage
 
     def _check_gap(self, before: RawMessage, after: RawMessage) -> None:
@@ -201,43 +247,72 @@ class MergedLog:
             )
             raise DamagedInputError(what, after.topic, sum(self._delivered.values()))
 
-    def _decode(self, raw: RawMessage) -> Decoded | None:
+    def _deliver(
+        self, raw: RawMessage, sources: Sequence[_Source]
+    ) -> Iterator[tuple[int, SourceMessage]]:
+        """Yield (order, message) for each source of a message; it is decoded once for each kind."""
+        decoded = {kind: self._decode(raw, kind) for kind in {s.spec.type: None for s in sources}}
+        if any(decoded.values()):
+            self._count(self._delivered, raw.topic)
+        elif sources:
+            self._count(self._undecodable, raw.topic)
+        for source in sources:
+            found = decoded[source.spec.type]
+            if found is not None:
+                yield source.order, self._stamp(source, raw, found)
+
+    def _decode(self, raw: RawMessage, kind: str) -> Decoded | None:
         try:
-            decoded = self._decoder.decode(raw)
+            return decode(raw, kind)
         except InputError as error:
-            self._anomalies.add("undecodable", raw.topic, raw.log_ns, str(error))
-            self._undecodable[raw.topic] = self._undecodable.get(raw.topic, 0) + 1
+            self._tell(raw, "undecodable", str(error))
             return None
-        self._delivered[raw.topic] = self._delivered.get(raw.topic, 0) + 1
-        return decoded
 
     def _take_info(self, raw: RawMessage) -> None:
-        decoded = self._decode(raw)
-        if decoded is not None and isinstance(decoded.payload, CameraInfo):
+        decoded = self._decode(raw, INFO)
+        self._count(self._undecodable if decoded is None else self._delivered, raw.topic)
+        if decoded is not None:
+            assert isinstance(decoded.payload, CameraInfo)
             for source in self._camera_infos[raw.topic]:
                 source.info = decoded.payload
-                source.raw_info = raw
+                source.raw_info = self._moved(raw)
+
+    def _count(self, counts: dict[str, int], topic: str) -> None:
+        counts[topic] = counts.get(topic, 0) + 1
+
+    def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
+        if self._found_by_reader is None:
+            self._anomalies.add(kind, raw.topic, raw.log_ns, detail)
+
+    def _moved(self, raw: RawMessage) -> RawMessage:
+        """Return a message at the time of its pass."""
+        shift_ns = self._pass.shift_ns
+        if not shift_ns:
+            return raw
+        return replace(raw, log_ns=raw.log_ns + shift_ns, publish_ns=raw.publish_ns + shift_ns)
 
     def _stamp(self, source: _Source, raw: RawMessage, decoded: Decoded) -> SourceMessage:
         if self._zero_ns is None:
             self._zero_ns = raw.log_ns
         payload = decoded.payload
-        assert not isinstance(payload, CameraInfo)
         if isinstance(payload, Image) and source.spec.info_topic is not None:
             payload = replace(payload, info=source.info)
             if source.info is None:
                 what = f"no {source.spec.info_topic} was logged at or before it"
-                self._anomalies.add("info_missing", raw.topic, raw.log_ns, what)
+                self._tell(raw, "info_missing", what)
+        start_ns = self._pass.shift_ns - self._zero_ns
+        capture_ns = self._capture_ns(source, raw, decoded)
         message = SourceMessage(
             source=source.spec.name,
             sequence=source.delivered,
-            log_ns=raw.log_ns - self._zero_ns,
-            capture_ns=self._capture_ns(source, raw, decoded) - self._zero_ns,
+            log_ns=raw.log_ns + start_ns,
+            capture_ns=capture_ns + start_ns,
             raw_header_ns=decoded.header_ns,
             frame=source.spec.frame or decoded.frame,
             payload=payload,
-            raw=raw,
+            raw=self._moved(raw),
             raw_info=source.raw_info,
+            epoch=source.clock.epoch,
         )
         source.raw_info = None
         source.delivered += 1
@@ -246,14 +321,22 @@ class MergedLog:
     def _capture_ns(self, source: _Source, raw: RawMessage, decoded: Decoded) -> int:
         if not decoded.stamp_valid:
             what = f"stamp {decoded.header_ns} ns is none; the log time stands in for it"
-            self._anomalies.add("stamp_invalid", raw.topic, raw.log_ns, what)
+            self._tell(raw, "stamp_invalid", what)
             return raw.log_ns
-        if source.offset_ns is None:
-            ahead_ns = raw.log_ns - decoded.header_ns
-            source.offset_ns = ahead_ns if abs(ahead_ns) > OFFSET_NS_MAX else 0
-            if source.offset_ns:
-                what = (
-                    f"the log is {format_ns(ahead_ns)} ahead of the stamps; added to each of them"
-                )
-                self._anomalies.add("clock_offset", raw.topic, raw.log_ns, what)
-        return decoded.header_ns + source.offset_ns
+        return source.clock.capture_ns(decoded.header_ns, raw.log_ns, partial(self._tell, raw))
+
+
+def _unreadable(info: TopicInfo, kind: str) -> str:
+    """Return why a source of a kind cannot read a topic; empty when it can."""
+    if info.type.rpartition("/")[2] in PACKETS:
+        return (
+            f"{info.type} holds the raw packets of a sensor, which only its driver can read; "
+            f"record the driver's output ({' or '.join(READERS[kind])}) instead"
+        )
+    if info.type not in READERS[kind]:
+        return f"expected a topic of {' or '.join(READERS[kind])}, found {info.type or 'no type'}"
+    if info.encoding == "ros1":
+        return f"the log does not define {info.type}, so its messages cannot be read"
+    if info.encoding != "cdr":
+        return f"expected messages in CDR, found encoding {info.encoding!r}"
+    return ""

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.logs.decode import CLOUD, COMPRESSED_IMAGE, IMAGE
 from avrt.logs.foxglove import IMAGE_ANNOTATIONS, PATH, SCENE_UPDATE, make_typestore
+from avrt.logs.ros_message import cloud_message, cloud_rows, ros_time
+from avrt.logs.ros_types import CLOUD, COMPRESSED_IMAGE, IMAGE
 from avrt.logs.scene import ScenePainter, pose
 from avrt.payload import Detections, Image, ImageBoxes, Plan, PointCloud, Tracks
 from avrt.units import NS_PER_S
-
-SEC_MAX = (1 << 31) - 1
-FLOAT32 = 7
 
 
 class Picture(NamedTuple):
@@ -66,7 +63,7 @@ class Painter:
             case ImageBoxes():
                 painted = IMAGE_ANNOTATIONS, scenes.annotations(header, payload)
             case PointCloud():
-                painted = CLOUD, encode_cloud(header, payload)
+                painted = CLOUD, cloud_message(header, cloud_rows(payload))
             case Image() if payload.width_px:
                 painted = IMAGE, _raw_image(header, payload)
             case Image():
@@ -79,12 +76,6 @@ class Painter:
         return painted
 
 
-def ros_time(ns: int) -> ros.builtin_interfaces__msg__Time:
-    """Return a ROS time; its 32-bit seconds end in 2038, later times are shown as that."""
-    sec, nanosec = divmod(ns, NS_PER_S)
-    return ros.builtin_interfaces__msg__Time(max(-SEC_MAX, min(SEC_MAX, sec)), nanosec)
-
-
 def _path(header: ros.std_msgs__msg__Header, plan: Plan) -> object:
     start_ns = header.stamp.sec * NS_PER_S + header.stamp.nanosec
     poses = [
@@ -95,28 +86,6 @@ def _path(header: ros.std_msgs__msg__Header, plan: Plan) -> object:
         for t, (x, y), yaw in zip(plan.t.tolist(), plan.xy.tolist(), plan.yaw.tolist(), strict=True)
     ]
     return ros.nav_msgs__msg__Path(header, poses)
-
-
-def encode_cloud(header: ros.std_msgs__msg__Header, cloud: PointCloud) -> object:
-    names = ["x", "y", "z"]
-    columns = cloud.xyz
-    if cloud.intensity is not None:
-        names.append("intensity")
-        columns = np.concatenate([cloud.xyz, cloud.intensity[:, None]], axis=1)
-    fields = [ros.sensor_msgs__msg__PointField(n, 4 * i, FLOAT32, 1) for i, n in enumerate(names)]
-    step = 4 * len(names)
-    data = np.ascontiguousarray(columns, "<f4").view(np.uint8).reshape(-1)
-    return ros.sensor_msgs__msg__PointCloud2(
-        header,
-        1,
-        cloud.count,
-        fields,
-        False,
-        step,
-        step * cloud.count,
-        data,
-        False,
-    )
 
 
 def _raw_image(header: ros.std_msgs__msg__Header, image: Image) -> object:

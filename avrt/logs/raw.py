@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from avrt.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,6 +55,12 @@ class RawMessage:
     @property
     def type(self) -> str:
         return self.channel.type
+
+    def error(self, expected: str, found: str) -> InputError:
+        """Return the error of a message that is not what it should be."""
+        return InputError(
+            f"expected {expected}, found {found}", f"{self.topic} at {self.log_ns} ns"
+        )
 
 
 @dataclass(frozen=True, slots=True)

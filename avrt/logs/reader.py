@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from avrt.errors import InputError, did_you_mean
-from avrt.logs.mcap_file import MAGIC, File
+from avrt.logs.bag_file import BAG_MAGIC
+from avrt.logs.bag_reader import BagReader
+from avrt.logs.comma_reader import FOLDER, CommaReader
+from avrt.logs.extents import File
+from avrt.logs.mcap_file import MAGIC
 from avrt.logs.mcap_reader import McapReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
+
+ACCEPTED = "an MCAP file, a rosbag2 folder or file, a ROS 1 bag or a comma2k19 segment"
 
 
 class LogReader(Protocol):
@@ -51,18 +57,27 @@ def open_log(path: str | Path) -> LogReader:
     """Open a recorded log by its content.
 
     Raises:
-        InputError: it is missing, empty, a directory, or of no known format.
+        InputError: it is missing, empty, or of no known format.
     """
     path = Path(path)
     if not path.exists():
         names = sorted(p.name for p in path.parent.glob("*.mcap"))
         remedy = f"; {did_you_mean(path.name, names)}" if names else ""
         raise InputError(f"no such log{remedy}", str(path))
+    if path.is_dir():
+        return _open_folder(path)
     file = File(path)
-    magic = file.read_at(0, len(MAGIC))
-    if magic == MAGIC:
+    magic = file.read_at(0, len(BAG_MAGIC))
+    if magic.startswith(MAGIC):
         return McapReader(file)
+    if magic == BAG_MAGIC:
+        return BagReader(file)
     file.close()
-    if not magic:
-        raise InputError("expected an MCAP log, found an empty file", str(path))
-    raise InputError(f"expected an MCAP log (magic {MAGIC!r}), found {magic!r}", str(path))
+    found = repr(magic) if magic else "an empty file"
+    raise InputError(f"expected {ACCEPTED}, found {found}", str(path))
+
+
+def _open_folder(path: Path) -> LogReader:
+    if (path / FOLDER).is_dir():
+        return CommaReader(path)
+    raise InputError(f"expected {ACCEPTED}, found a folder of none of them", str(path))

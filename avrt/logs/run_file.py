@@ -18,7 +18,8 @@ from mcap.opcode import Opcode
 from mcap.records import Attachment, DataEnd, Metadata
 
 from avrt.errors import InputError, SpecError, did_you_mean
-from avrt.logs.mcap_file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, File, read_extent
+from avrt.logs.extents import File
+from avrt.logs.mcap_file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, read_extent
 from avrt.logs.mcap_layout import walk_layout
 from avrt.logs.payload_json import from_json
 from avrt.logs.record import (
@@ -36,7 +37,8 @@ from avrt.model.message import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from avrt.logs.mcap_file import Extent, Record
+    from avrt.logs.extents import Extent
+    from avrt.logs.mcap_file import Record
 
 BLOCK_BYTES = 1 << 20
 

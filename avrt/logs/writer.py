@@ -15,9 +15,8 @@ from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import SpecError
-from avrt.logs.decode import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE
-from avrt.logs.foxglove import schema_text
-from avrt.logs.picture import encode_cloud, ros_time
+from avrt.logs.ros_message import cloud_message, cloud_rows, header
+from avrt.logs.ros_types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, schema_text
 from avrt.payload import PointCloud
 
 if TYPE_CHECKING:
@@ -67,26 +66,23 @@ class LogWriter:
         log_ns: int | None = None,
     ) -> None:
         """Add a sweep; `xyz` is (N, 3) metres in `frame`, `intensity` (N,) or None."""
-        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
-        message = encode_cloud(header, PointCloud(xyz, intensity))
+        message = cloud_message(header(stamp_ns, frame), cloud_rows(PointCloud(xyz, intensity)))
         self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
 
     def add_jpeg(
         self, topic: str, frame: str, stamp_ns: int, jpeg: bytes, *, log_ns: int | None = None
     ) -> None:
         """Add an image that is already compressed."""
-        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
         data = np.frombuffer(jpeg, np.uint8)
-        message = ros.sensor_msgs__msg__CompressedImage(header, "jpeg", data)
+        message = ros.sensor_msgs__msg__CompressedImage(header(stamp_ns, frame), "jpeg", data)
         self._add(topic, COMPRESSED_IMAGE, message, stamp_ns if log_ns is None else log_ns)
 
     def add_camera_info(
         self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None
     ) -> None:
         """Add the model of a rectified camera."""
-        header = ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
         message = ros.sensor_msgs__msg__CameraInfo(
-            header=header,
+            header=header(stamp_ns, frame),
             height=info.height_px,
             width=info.width_px,
             distortion_model="plumb_bob",

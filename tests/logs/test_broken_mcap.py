@@ -2,7 +2,7 @@ import pytest
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
-from avrt.logs.decode import Decoder
+from avrt.logs.decode import decode
 
 GOOD = {
     "bad_chunk_compressed_byte": (109, DamagedInputError),
@@ -53,12 +53,17 @@ def test_every_good_message_is_delivered_and_damage_told(shared, name, expected)
 
 
 @pytest.mark.parametrize(
-    "name", ["image_payload_cut", "pointcloud_payload_cut", "empty_cdr_payload"]
+    ("name", "kind"),
+    [
+        ("image_payload_cut", "camera"),
+        ("pointcloud_payload_cut", "lidar"),
+        ("empty_cdr_payload", "camera"),
+    ],
 )
-def test_a_payload_that_is_cut_names_topic_expected_and_found(shared, name):
+def test_a_payload_that_is_cut_names_topic_expected_and_found(shared, name, kind):
     with open_log(shared / "broken_mcap" / f"{name}.mcap") as log:
         (message,) = log.messages()
         with pytest.raises(
             InputError, match=r"^/.* at \d+ ns: expected a sensor_msgs.*, found \d+"
         ):
-            Decoder().decode(message)
+            decode(message, kind)

@@ -10,11 +10,12 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage, open_log
-from avrt.logs.decode import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE, Decoder
+from avrt.logs.decode import INFO, decode
+from avrt.logs.ros_types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE
 from avrt.payload import CameraInfo, Image, PointCloud
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
-DECODER = Decoder()
+KINDS = {CLOUD: "lidar", COMPRESSED_IMAGE: "camera", IMAGE: "camera", CAMERA_INFO: INFO}
 HEADER = ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(12, 34), "frame")
 FLOAT32, UINT8, FLOAT64 = 7, 2, 8
 
@@ -22,6 +23,10 @@ FLOAT32, UINT8, FLOAT64 = 7, 2, 8
 def raw(message, type_name, *, little_endian=True):
     data = STORE.serialize_cdr(message, type_name, little_endian=little_endian)
     return RawMessage(Channel(1, "/t", type_name, "cdr"), 99, 99, 0, data)
+
+
+def read(message):
+    return decode(message, KINDS.get(message.type, "lidar"))
 
 
 def cloud(fields, step, width, data, **options):
@@ -49,7 +54,7 @@ def test_xyz_is_a_view_at_any_point_step(step, little_endian):
     data = np.zeros((3, step), np.uint8)
     data[:, :12] = POINTS.view(np.uint8).reshape(3, 12)
     message = raw(cloud(XYZ, step, 3, data), CLOUD, little_endian=little_endian)
-    payload = DECODER.decode(message).payload
+    payload = read(message).payload
     assert np.array_equal(payload.xyz, POINTS, equal_nan=True)
     if little_endian:
         assert np.shares_memory(payload.xyz, np.frombuffer(message.data, np.uint8))
@@ -64,7 +69,7 @@ def test_other_types_orders_and_byte_orders_are_converted():
     points["intensity"] = [1, 2, 255]
     fields = [("z", 0, FLOAT64), ("x", 8, FLOAT64), ("y", 16, FLOAT32), ("intensity", 21, UINT8)]
     message = cloud(fields, 24, 3, points.tobytes(), big=True)
-    payload = DECODER.decode(raw(message, CLOUD)).payload
+    payload = read(raw(message, CLOUD)).payload
     assert np.array_equal(payload.xyz, POINTS, equal_nan=True)
     assert payload.xyz.dtype == np.float32
     assert payload.intensity.tolist() == [1, 2, 255]
@@ -75,12 +80,12 @@ def test_padding_between_rows_is_left_out():
     rows = np.full((2, 30), 255, np.uint8)
     rows[:, :24] = np.arange(12, dtype=np.float32).view(np.uint8).reshape(2, 24)
     message = cloud(XYZ, 12, 2, rows, height=2, row_step=30)
-    payload = DECODER.decode(raw(message, CLOUD)).payload
+    payload = read(raw(message, CLOUD)).payload
     assert payload.xyz.tolist() == np.arange(12).reshape(4, 3).tolist()
 
 
 def test_a_cloud_without_points_is_a_cloud():
-    payload = DECODER.decode(raw(cloud(XYZ, 12, 0, b""), CLOUD)).payload
+    payload = read(raw(cloud(XYZ, 12, 0, b""), CLOUD)).payload
     assert payload.count == 0
 
 
@@ -99,7 +104,7 @@ def test_a_cloud_without_points_is_a_cloud():
 )
 def test_a_cloud_whose_layout_and_bytes_disagree_is_refused(message, expected):
     with pytest.raises(InputError, match=f"^/t at 99 ns: .*{expected}"):
-        DECODER.decode(raw(message, CLOUD))
+        read(raw(message, CLOUD))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,7 @@ def test_a_cloud_whose_layout_and_bytes_disagree_is_refused(message, expected):
 def test_a_compressed_image_is_a_view_and_stays_compressed(text, encoding):
     data = np.arange(20, dtype=np.uint8)
     message = raw(ros.sensor_msgs__msg__CompressedImage(HEADER, text, data), COMPRESSED_IMAGE)
-    decoded = DECODER.decode(message)
+    decoded = read(message)
     assert decoded.frame == "frame"
     assert decoded.header_ns == 12_000_000_034
     assert decoded.stamp_valid
@@ -122,7 +127,7 @@ def test_a_compressed_image_is_a_view_and_stays_compressed(text, encoding):
 def test_a_raw_image_loses_the_padding_of_its_rows():
     data = np.arange(2 * 8, dtype=np.uint8)
     message = ros.sensor_msgs__msg__Image(HEADER, 2, 2, "rgb8", 0, 8, data)
-    payload = DECODER.decode(raw(message, IMAGE)).payload
+    payload = read(raw(message, IMAGE)).payload
     assert (payload.width_px, payload.height_px) == (2, 2)
     assert payload.pixels().tolist() == data.reshape(2, 8)[:, :6].reshape(2, 2, 3).tolist()
 
@@ -135,7 +140,7 @@ def test_a_raw_image_that_does_not_fit_is_refused(encoding, size, expected):
     data = np.zeros(size, np.uint8)
     message = ros.sensor_msgs__msg__Image(HEADER, 2, 2, encoding, 0, 8, data)
     with pytest.raises(InputError, match=expected):
-        DECODER.decode(raw(message, IMAGE))
+        read(raw(message, IMAGE))
 
 
 @pytest.mark.parametrize("little_endian", [True, False])
@@ -145,7 +150,7 @@ def test_camera_info_gives_size_and_projection(little_endian):
         HEADER, 480, 640, "plumb_bob", np.zeros(5), np.zeros(9), np.zeros(9), p, 0, 0,
         ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, do_rectify=False),
     )  # fmt: skip
-    payload = DECODER.decode(raw(message, CAMERA_INFO, little_endian=little_endian)).payload
+    payload = read(raw(message, CAMERA_INFO, little_endian=little_endian)).payload
     assert isinstance(payload, CameraInfo)
     assert (payload.width_px, payload.height_px) == (640, 480)
     assert payload.projection.tolist() == p.reshape(3, 4).tolist()
@@ -164,7 +169,7 @@ def test_camera_info_gives_size_and_projection(little_endian):
 def test_stamps_that_can_be_none_are_told(sec, nanosec, valid):
     header = replace(HEADER, stamp=ros.builtin_interfaces__msg__Time(sec, nanosec))
     message = ros.sensor_msgs__msg__CompressedImage(header, "jpeg", np.zeros(1, np.uint8))
-    decoded = DECODER.decode(raw(message, COMPRESSED_IMAGE))
+    decoded = read(raw(message, COMPRESSED_IMAGE))
     assert decoded.stamp_valid is valid
     assert decoded.header_ns == sec * 1_000_000_000 + nanosec
 
@@ -175,7 +180,7 @@ def test_stamps_that_can_be_none_are_told(sec, nanosec, valid):
 )
 def test_a_type_or_encoding_that_is_not_read_is_refused(channel):
     with pytest.raises(InputError, match="expected a CDR message of"):
-        DECODER.decode(RawMessage(channel, 1, 1, 0, b""))
+        read(RawMessage(channel, 1, 1, 0, b""))
 
 
 @given(
@@ -185,7 +190,7 @@ def test_a_type_or_encoding_that_is_not_read_is_refused(channel):
 def test_no_bytes_give_a_foreign_exception(data, kind):
     message = RawMessage(Channel(1, "/t", kind, "cdr"), 1, 1, 0, b"\0\1\0\0" + data)
     with contextlib.suppress(InputError):
-        DECODER.decode(message)
+        read(message)
 
 
 @given(st.data())
@@ -195,7 +200,7 @@ def test_no_flipped_byte_of_a_cloud_gives_a_foreign_exception(data):
     flip = data.draw(st.integers(1, 255))
     bad = good[:offset] + bytes([good[offset] ^ flip]) + good[offset + 1 :]
     try:
-        decoded = DECODER.decode(RawMessage(Channel(1, "/t", CLOUD, "cdr"), 1, 1, 0, bad))
+        decoded = read(RawMessage(Channel(1, "/t", CLOUD, "cdr"), 1, 1, 0, bad))
     except InputError:
         return
     assert isinstance(decoded.payload, PointCloud)
@@ -205,7 +210,7 @@ def test_no_flipped_byte_of_a_cloud_gives_a_foreign_exception(data):
 def test_kitti_points_and_stamps_are_those_that_rosbags_reads(shared):
     with open_log(shared / "kitti_sfnd_seq" / "kitti_sfnd_7p8s.mcap") as log:
         for message in log.messages():
-            decoded = DECODER.decode(message)
+            decoded = read(message)
             reference = STORE.deserialize_cdr(message.data, message.type)
             assert decoded.header_ns == message.log_ns
             assert decoded.frame == reference.header.frame_id
@@ -218,7 +223,7 @@ def test_kitti_points_and_stamps_are_those_that_rosbags_reads(shared):
 @pytest.mark.slow
 def test_radiate_points_of_fourteen_bytes_read(shared):
     with open_log(shared / "radiate_tiny_foggy" / "radiate_tiny_foggy.mcap") as log:
-        clouds = [DECODER.decode(m).payload for m in log.messages(["/lidar/top/points"])]
+        clouds = [read(m).payload for m in log.messages(["/lidar/top/points"])]
     assert len(clouds) == 42
     assert all(19_000 < c.count < 24_500 and np.isfinite(c.xyz).all() for c in clouds)
     assert all(c.intensity.min() >= 0 and c.intensity.max() <= 255 for c in clouds)

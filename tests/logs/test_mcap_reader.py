@@ -182,11 +182,11 @@ def test_a_message_of_an_unknown_channel_is_told(tmp_path):
     assert "channel 9" in str(error)
 
 
-@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"\x89MCAP", b"#ROSBAG V2.0\n"])
-def test_what_is_no_mcap_is_unusable(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"\x89MCAP", b"#ROSBAG V1.2\n", b"hello"])
+def test_what_is_no_log_is_unusable(tmp_path, content):
     path = tmp_path / "log.mcap"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="expected an MCAP log") as info:
+    with pytest.raises(InputError, match="expected an MCAP file, a rosbag2 folder") as info:
         open_log(path)
     assert info.value.exit_code == 4
 
@@ -194,7 +194,7 @@ def test_what_is_no_mcap_is_unusable(tmp_path, content):
 def test_a_missing_file_and_a_directory_are_unusable(tmp_path):
     with pytest.raises(InputError, match="no such log"):
         open_log(tmp_path / "none.mcap")
-    with pytest.raises(InputError, match="directory"):
+    with pytest.raises(InputError, match="found a folder"):
         open_log(tmp_path)
 
 

@@ -1,0 +1,280 @@
+"""ROS 1 bags (version 2.0), handed on as ROS 2 messages so that everything behind is one path.
+
+* A bag is records of a header (fields NAME=VALUE) and data. Chunks hold connections and messages;
+  the index records behind a chunk tell its log times and counts. The file is walked from record to
+  record, never trusted to have the summary at its end: a recorder that was killed wrote none.
+* Each type is described by its own definition in the bag, custom ones too. Messages become CDR by
+  it, with ROS 2's Header (the counter `seq` is gone), and topics get the ROS 2 name of their type
+  (`tf/tfMessage` is `tf2_msgs/msg/TFMessage`). The definition goes with the channel: the decoder,
+  the run record and Foxglove read it as they read any type of ROS 2.
+* A connection without a usable definition keeps encoding "ros1": it is listed and not decoded.
+
+Format: http://wiki.ros.org/Bags/Format/2.0.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys.msg import normalize_msgtype
+
+from avrt.errors import InputError
+from avrt.logs.bag_file import (
+    BAG_HEADER,
+    BAG_MAGIC,
+    CHUNK,
+    CONNECTION,
+    ENTRY,
+    INDEX,
+    MESSAGE,
+    Record,
+    number,
+    parse_fields,
+    read_chunk,
+    read_record,
+    records,
+    time_ns,
+)
+from avrt.logs.extents import Extent, ExtentReader, File
+from avrt.logs.raw import Channel, RawMessage
+from avrt.logs.ros_types import TRANSFORMS, schema_text
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rosbags.typesys.store import Typestore
+
+RENAMED: Mapping[str, str] = {"tf/msg/tfMessage": TRANSFORMS}
+HEADER = "std_msgs/msg/Header"
+
+
+@dataclass(slots=True)
+class Connection:
+    """A channel, and the store that turns its messages into CDR (None: they stay as they are)."""
+
+    channel: Channel
+    store: Typestore | None
+    type: str
+
+
+@dataclass(slots=True)
+class Layout:
+    """What the walk found: chunks, connections by id, and promised messages by connection."""
+
+    extents: list[Extent] = field(default_factory=list)
+    connections: dict[int, Connection] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    damage: list[InputError] = field(default_factory=list)
+
+
+class BagReader(ExtentReader):
+    """One open ROS 1 bag."""
+
+    def __init__(self, file: File) -> None:
+        self._layout = Walk(file).run()
+        self._connections = self._layout.connections
+        channels = [c.channel for c in self._connections.values()]
+        super().__init__(file, channels, self._layout.counts)
+        for error in self._layout.damage:
+            self.note_damage(error)
+
+    def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
+        return [
+            extent
+            for extent in self._layout.extents
+            if channels is None or extent.channels is None or extent.channels & channels
+        ]
+
+    def open_extent(
+        self, extent: Extent, wanted: Mapping[int, Channel]
+    ) -> Iterator[tuple[int, RawMessage]]:
+        data, place = read_chunk(self._file, extent)
+        for record in records(data, place, cut=extent.cut):
+            if record.opcode != MESSAGE:
+                continue
+            id_ = number(record, b"conn", place)
+            log_ns = time_ns(record.fields.get(b"time", b""), place)
+            if id_ in wanted:
+                raw = data[record.start : record.end]
+                yield record.start, self._message(id_, log_ns, raw)
+            elif id_ not in self._connections:
+                what = f"expected a message of a known connection, found connection {id_}"
+                self.note_damage(InputError(what, place), log_ns)
+
+    def _message(self, id_: int, log_ns: int, data: memoryview) -> RawMessage:
+        connection = self._connections[id_]
+        message = RawMessage(connection.channel, log_ns, log_ns, 0, data)
+        if connection.store is not None:
+            try:
+                message.data = connection.store.ros1_to_cdr(bytes(data), connection.type)
+            except (SerdeError, IndexError, OverflowError, MemoryError) as error:
+                what = f"expected a {connection.type}, found {len(data)} bytes: {error}"
+                self._anomalies.add("undecodable", message.topic, log_ns, what)
+                message.data = b""
+        return message
+
+
+class Walk:
+    """Walk a bag from record to record, and note where what lies."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._layout = Layout()
+        self._chunk: Extent | None = None
+        self._indexed: dict[int, int] = {}
+        self._promised: tuple[int, int] | None = None
+
+    def run(self) -> Layout:
+        offset: int | None = len(BAG_MAGIC)
+        while offset is not None and offset < self._file.size_bytes:
+            offset = self._step(offset)
+        self._close_chunk()
+        self._check_promised()
+        return self._layout
+
+    def _check_promised(self) -> None:
+        """Compare what was found with what the first record promises."""
+        layout = self._layout
+        found = len(layout.extents), len(layout.connections)
+        if self._promised is None:
+            self._damaged(0, "the recorder did not finish the bag: it has no index")
+        elif found != self._promised:
+            self._damaged(0, f"expected {self._promised} chunks and connections, found {found}")
+
+    def _step(self, offset: int) -> int | None:
+        """Take in the record at `offset` and return where the next one is; None at the end."""
+        file = self._file
+        try:
+            record = read_record(file, offset)
+        except InputError as error:
+            self._layout.damage.append(error)
+            return None
+        cut = record.end > file.size_bytes
+        if cut:
+            what = f"expected {record.end - record.start} bytes, found the end of the file"
+            self._damaged(offset, what)
+        if record.opcode == CHUNK:
+            self._open_chunk(offset, record, cut=cut)
+        elif not cut:
+            self._take(record, offset)
+        return None if cut else record.end
+
+    def _take(self, record: Record, offset: int) -> None:
+        try:
+            if record.opcode == INDEX:
+                self._take_index(record)
+            elif record.opcode == CONNECTION:
+                self._close_chunk()
+                body = self._file.read_at(record.start, record.end - record.start)
+                self._connect(record, memoryview(body), self._file.place(offset))
+            elif record.opcode == BAG_HEADER:
+                self._take_header(record)
+        except (ValueError, struct.error) as error:
+            self._damaged(offset, f"expected a whole record of kind {record.opcode}: {error}")
+
+    def _take_header(self, record: Record) -> None:
+        if record.fields.get(b"encryptor"):
+            raise InputError("the bag is encrypted; decrypt it first", str(self._file.path))
+        if record.number(b"index_pos"):
+            self._promised = record.number(b"chunk_count"), record.number(b"conn_count")
+
+    def _take_index(self, record: Record) -> None:
+        """Learn the log times and counts of the chunk before from one of its indices."""
+        chunk = self._chunk
+        if chunk is None:
+            raise ValueError("no chunk before it")
+        id_, count = record.number(b"conn"), record.number(b"count")
+        body = self._file.read_at(record.start, record.end - record.start)
+        times = [sec * NS_PER_S + nsec for sec, nsec, _ in ENTRY.iter_unpack(body)]
+        if len(times) != count:
+            raise ValueError(f"{count} entries promised, {len(times)} there")
+        self._indexed[id_] = self._indexed.get(id_, 0) + count
+        first = not chunk.end_ns
+        self._chunk = _spanning(chunk, times if first else [*times, chunk.start_ns, chunk.end_ns])
+
+    def _open_chunk(self, offset: int, record: Record, *, cut: bool) -> None:
+        self._close_chunk()
+        end = min(record.end, self._file.size_bytes)
+        self._chunk = Extent(offset, end - offset, 0, 0, cut=cut)
+
+    def _close_chunk(self) -> None:
+        """Keep the chunk before; open it if its index is missing or names new connections."""
+        chunk, indexed = self._chunk, self._indexed
+        self._chunk, self._indexed = None, {}
+        if chunk is None:
+            return
+        if not indexed or not indexed.keys() <= self._layout.connections.keys():
+            chunk, found = self._scan(chunk)
+            indexed = indexed or found
+        self._layout.extents.append(
+            Extent(
+                chunk.offset,
+                chunk.length,
+                chunk.start_ns,
+                chunk.end_ns,
+                frozenset(indexed) or None,
+                cut=chunk.cut,
+            )
+        )
+        for id_, count in indexed.items():
+            self._layout.counts[id_] = self._layout.counts.get(id_, 0) + count
+
+    def _scan(self, chunk: Extent) -> tuple[Extent, dict[int, int]]:
+        """Take connections out of a chunk; return its span and its messages by connection."""
+        counts: dict[int, int] = {}
+        times: list[int] = []
+        try:
+            data, place = read_chunk(self._file, chunk)
+            for record in records(data, place, cut=chunk.cut):
+                if record.opcode == MESSAGE:
+                    id_ = number(record, b"conn", place)
+                    times.append(time_ns(record.fields.get(b"time", b""), place))
+                    counts[id_] = counts.get(id_, 0) + 1
+                elif record.opcode == CONNECTION:
+                    self._connect(record, data[record.start : record.end], place)
+        except InputError as error:
+            self._layout.damage.append(error)
+        return (_spanning(chunk, times) if times else chunk), counts
+
+    def _connect(self, record: Record, body: memoryview, place: str) -> None:
+        id_ = number(record, b"conn", place)
+        if id_ not in self._layout.connections:
+            fields = parse_fields(bytes(body), place)
+            topic = record.fields.get(b"topic", b"").decode("utf-8", "replace")
+            self._layout.connections[id_] = connect(id_, topic, fields)
+
+    def _damaged(self, offset: int, what: str) -> None:
+        self._layout.damage.append(InputError(what, self._file.place(offset)))
+
+
+def connect(id_: int, topic: str, fields: Mapping[bytes, bytes]) -> Connection:
+    """Return a connection: with CDR and a ROS 2 definition where the bag defines its type."""
+    given = normalize_msgtype(fields.get(b"type", b"").decode("utf-8", "replace"))
+    type_name = RENAMED.get(given, given)
+    text = fields.get(b"message_definition", b"").decode("utf-8", "replace")
+    try:
+        types = get_types_from_msg(text, type_name)
+        types.pop(HEADER, None)
+        known = get_typestore(Stores.ROS2_JAZZY).fielddefs
+        store = get_typestore(Stores.EMPTY)
+        store.register({**{name: known[name] for name in BASIC}, **types})
+        schema = schema_text(store, type_name) if types[type_name][1] else b""
+    except (TypesysError, KeyError, ValueError):
+        schema = b""
+    if not schema:
+        return Connection(Channel(id_, topic, type_name, "ros1"), None, type_name)
+    return Connection(Channel(id_, topic, type_name, "cdr", "ros2msg", schema), store, type_name)
+
+
+BASIC = (HEADER, "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
+
+
+def _spanning(chunk: Extent, times: list[int]) -> Extent:
+    if not times:
+        return chunk
+    return Extent(chunk.offset, chunk.length, min(times), max(times), cut=chunk.cut)

@@ -1,0 +1,215 @@
+"""Logs that are made of chunks: every good message by log time, then one account of the damage.
+
+A format says where the parts of its file lie and what is in one of them; the order, the counting
+of what is lost and the account of what is damaged are the same for all. A part is opened when its
+earliest message is due and forgotten when its last one is delivered, so memory holds only parts
+that overlap in time. Payloads are views of their part. A part whose check fails is not delivered
+at all: its messages count as lost.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import zstandard
+
+from avrt.errors import DamagedInputError, InputError
+from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+
+class File:
+    """A file read by position, and the decompressor for its chunks.
+
+    A short read means that the file ends there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.zstd = zstandard.ZstdDecompressor()
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", str(path)) from None
+        self.size_bytes = os.fstat(self._file.fileno()).st_size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        try:
+            return os.pread(self._file.fileno(), length, offset)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", self.place(offset)) from None
+
+    def place(self, offset: int) -> str:
+        return f"{self.path}, byte {offset}"
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A part of the file that holds messages: one chunk, or a run of messages outside of chunks.
+
+    Attributes:
+        offset, length: position and size in bytes, with its record header.
+        start_ns, end_ns: earliest and latest log time in it, inclusive.
+        channels: ids of the channels it is said to have messages of, or None when unknown.
+        chunked: it is a chunk record.
+        cut: the file ends inside it.
+    """
+
+    offset: int
+    length: int
+    start_ns: int
+    end_ns: int
+    channels: frozenset[int] | None = None
+    chunked: bool = True
+    cut: bool = False
+
+
+class Due(NamedTuple):
+    """A message that waits for its turn; equal log times follow the order in the file."""
+
+    log_ns: int
+    offset: int
+    position: int
+    message: RawMessage
+
+
+class ExtentReader(ABC):
+    """One open file of extents."""
+
+    def __init__(self, file: File, channels: Sequence[Channel], counts: Mapping[int, int]) -> None:
+        """Take the file's channels and how many messages of each it promises."""
+        self._file = file
+        self._channels = {channel.id: channel for channel in channels}
+        self._counts = counts
+        self._damage: dict[str, InputError] = {}
+        self._lost: set[str] = set()
+        self._anomalies = Anomalies()
+
+    @abstractmethod
+    def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
+        """Return the extents that may hold messages of these channels (of any, when None)."""
+
+    @abstractmethod
+    def open_extent(
+        self, extent: Extent, wanted: Mapping[int, Channel]
+    ) -> Iterator[tuple[int, RawMessage]]:
+        """Yield (position, message) of the wanted channels in an extent.
+
+        Raises:
+            InputError: the extent is damaged; what was yielded before is good.
+        """
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        return list(self._anomalies)
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Earliest and latest log time that the file promises, inclusive."""
+        extents = self.extents()
+        if not extents:
+            return None
+        return min(e.start_ns for e in extents), max(e.end_ns for e in extents)
+
+    def topics(self) -> dict[str, TopicInfo]:
+        known: dict[str, TopicInfo] = {}
+        for channel in self._channels.values():
+            before = known[channel.topic].messages if channel.topic in known else 0
+            known[channel.topic] = TopicInfo(
+                channel.type,
+                before + self._counts.get(channel.id, 0),
+                channel.encoding,
+                channel.schema_encoding,
+                channel.schema.decode("utf-8", "replace"),
+            )
+        return known
+
+    def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
+        names = None if topics is None else set(topics)
+        wanted = {
+            id_: channel
+            for id_, channel in self._channels.items()
+            if names is None or channel.topic in names
+        }
+        seen = dict.fromkeys(wanted, 0)
+        latest_ns = -1
+        for message in self._in_order(wanted):
+            seen[message.channel.id] += 1
+            if message.log_ns < latest_ns:
+                what = f"expected a message at or after {latest_ns} ns, found {message.log_ns} ns"
+                self._anomalies.add("log_order", message.topic, message.log_ns, what)
+            latest_ns = max(latest_ns, message.log_ns)
+            yield message
+        self._count_lost(seen)
+        self._tell_damage(sum(seen.values()))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def note_damage(self, error: InputError, at_ns: int | None = None) -> None:
+        """Keep what is wrong at one place; it is told when everything good was delivered."""
+        if error.place not in self._damage:
+            self._damage[error.place] = error
+            self._anomalies.add("damaged", None, at_ns, str(error))
+
+    def _in_order(self, wanted: Mapping[int, Channel]) -> Iterator[RawMessage]:
+        """Merge the extents by (log time, byte offset, place in the extent)."""
+        extents = [
+            (extent.start_ns, extent.offset, extent) for extent in self.extents(frozenset(wanted))
+        ]
+        heapify(extents)
+        due: list[Due] = []
+        while extents or due:
+            while extents and (not due or extents[0][0] <= due[0].log_ns):
+                extent = heappop(extents)[2]
+                for entry in self._open(extent, wanted):
+                    heappush(due, entry)
+            if due:
+                yield heappop(due).message
+
+    def _open(self, extent: Extent, wanted: Mapping[int, Channel]) -> list[Due]:
+        """Return the messages of an extent; damage is noted and what precedes it is kept."""
+        found: list[Due] = []
+        try:
+            for position, message in self.open_extent(extent, wanted):
+                found.append(Due(message.log_ns, extent.offset, position, message))
+        except InputError as error:
+            self.note_damage(error, extent.start_ns)
+        return found
+
+    def _count_lost(self, seen: Mapping[int, int]) -> None:
+        """Compare what was found with what the file promises, topic by topic."""
+        for id_, found in seen.items():
+            promised = self._counts.get(id_, 0)
+            topic = self._channels[id_].topic
+            if found == promised or topic in self._lost:
+                continue
+            what = f"expected {promised} messages on {topic}, found {found}"
+            self._lost.add(topic)
+            self._anomalies.add("lost", topic, None, what, max(0, promised - found))
+            if not self._damage:
+                self.note_damage(InputError(what, str(self._file.path)))
+
+    def _tell_damage(self, good_messages: int) -> None:
+        if not self._damage:
+            return
+        first, *others = self._damage.values()
+        more = f"; and {len(others)} more" if others else ""
+        kind = DamagedInputError if good_messages else InputError
+        raise kind(f"{first.what}{more}", first.place, good_messages)

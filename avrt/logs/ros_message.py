@@ -1,0 +1,80 @@
+"""Building ROS 2 messages from arrays: the parts that more than one writer needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rosbags.typesys.stores import ros2_jazzy as ros
+
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from avrt.payload import PointCloud
+
+    Column = NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int64]
+
+SEC_MAX = (1 << 31) - 1
+POINT_TYPES: Mapping[int, str] = {
+    1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8",
+}  # fmt: skip
+DATATYPES = {name: number for number, name in POINT_TYPES.items()}
+
+
+def ros_time(ns: int) -> ros.builtin_interfaces__msg__Time:
+    """Return a ROS time; its 32-bit seconds end in 2038, later times are shown as that."""
+    sec, nanosec = divmod(ns, NS_PER_S)
+    return ros.builtin_interfaces__msg__Time(max(-SEC_MAX, min(SEC_MAX, sec)), nanosec)
+
+
+def header(stamp_ns: int, frame: str) -> ros.std_msgs__msg__Header:
+    return ros.std_msgs__msg__Header(ros_time(stamp_ns), frame)
+
+
+def twist(speed: float, yaw_rate: float) -> ros.geometry_msgs__msg__Twist:
+    """Return a twist along x, m/s, and about z, rad/s."""
+    vector = ros.geometry_msgs__msg__Vector3
+    return ros.geometry_msgs__msg__Twist(vector(speed, 0.0, 0.0), vector(0.0, 0.0, yaw_rate))
+
+
+def cloud_rows(cloud: PointCloud) -> NDArray[np.void]:
+    """Return the points of a sweep as a structured array: x, y, z, and what else it has."""
+    x, y, z = cloud.xyz.T
+    columns: dict[str, Column] = {"x": x, "y": y, "z": z}
+    if cloud.intensity is not None:
+        columns["intensity"] = cloud.intensity
+    if cloud.seconds is not None:
+        columns["time"] = cloud.seconds
+    return structured(columns)
+
+
+def structured(columns: Mapping[str, Column]) -> NDArray[np.void]:
+    """Return columns (N,) as one structured array (N,), float32 but for whole numbers (int32)."""
+    kinds = [(name, "<i4" if c.dtype.kind in "iu" else "<f4") for name, c in columns.items()]
+    rows = np.zeros(len(next(iter(columns.values()))), kinds)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows
+
+
+def cloud_message(
+    head: ros.std_msgs__msg__Header, rows: NDArray[np.void]
+) -> ros.sensor_msgs__msg__PointCloud2:
+    """Return a cloud of the rows of a structured array (N,): its fields are the point's."""
+    dtype = rows.dtype
+    assert dtype.names is not None
+    assert dtype.fields is not None
+    fields = []
+    for name in dtype.names:
+        kind, offset = dtype.fields[name][:2]
+        number = DATATYPES[f"{kind.kind}{kind.itemsize}"]
+        fields.append(ros.sensor_msgs__msg__PointField(name, offset, number, 1))
+    data = np.ascontiguousarray(rows).view(np.uint8).reshape(-1)
+    size = dtype.itemsize
+    return ros.sensor_msgs__msg__PointCloud2(
+        head, 1, len(rows), fields, False, size, size * len(rows), data, False
+    )
