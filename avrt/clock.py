@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import time
+from queue import Empty
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+
+T = TypeVar("T")
+
+WAIT_SECONDS_MAX = 3600.0
 
 
 def now_ns() -> int:
@@ -13,3 +22,12 @@ def now_ns() -> int:
 def wall_date() -> str:
     """Return the date and time as ISO 8601 in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def take(queue: SimpleQueue[T], timeout_ns: int | None) -> T | None:
+    """Wait for an item, an hour at the most, or less; return it, or None."""
+    seconds = WAIT_SECONDS_MAX if timeout_ns is None else timeout_ns / 1e9
+    try:
+        return queue.get(timeout=min(seconds, WAIT_SECONDS_MAX))
+    except Empty:
+        return None

@@ -224,7 +224,7 @@ def test_a_pipeline_that_was_loaded_is_not_added_to(stages, tmp_path):  # noqa: 
     ("arguments", "message"),
     [
         ({"timing": "guess"}, "expected a timing of"),
-        ({"timing": None}, "expected a timing of"),
+        ({"timing": 7}, "expected a timing of"),
         ({"hang_timeout": "soon"}, "hang timeout: "),
         ({"hang_timeout": 10}, "hang timeout: "),
         ({"hang_timeout": "0 ms"}, "hang timeout: expected more than 0"),

@@ -23,8 +23,8 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser(
         "replay",
         help="run a recorded log through a pipeline",
-        description="Run a recorded log through a pipeline in virtual time: what came out, which "
-        "deadlines were missed and why. The same call gives the same answer every time.",
+        description="Run a recorded log through a pipeline: what came out, which deadlines were "
+        "missed and why. In virtual time the same call gives the same answer every time.",
     )
     parser.add_argument("log", type=Path, metavar="LOG", help="an MCAP file")
     parser.add_argument(
@@ -33,10 +33,23 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
     parser.add_argument(
         "--timing",
-        default="model",
         metavar="HOW",
         help="execution times: model (the declared wcet, default), measured (what a job takes "
-        "here), recorded:RUN (what it took in that run)",
+        "here), recorded:RUN (what it took in that run); at the wall clock always measured",
+    )
+    parser.add_argument(
+        "--clock",
+        default="virtual",
+        metavar="CLOCK",
+        help="virtual (default): as fast as it goes, decisions do not depend on the machine; "
+        "wall: messages come when they came and streams run side by side",
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=1.0,
+        metavar="R",
+        help="with --clock wall: pipeline seconds in a second (default: 1)",
     )
     parser.add_argument(
         "--hang-timeout",
@@ -61,6 +74,8 @@ def run(options: Namespace) -> int:
             options.log,
             out=options.out,
             timing=options.timing,
+            clock=options.clock,
+            rate=options.rate,
             hang_timeout=options.hang_timeout,
             progress=progress,
         )

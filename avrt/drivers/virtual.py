@@ -1,8 +1,7 @@
 """Virtual time: the loop that simulation and replay share.
 
 The next instant is the earliest of the feed's next event, the kernel's next wake-up and the next
-virtual completion. Everything that belongs to that instant is handed to the kernel at once, and
-what the kernel commands is done before time moves on. No wall clock is read here.
+virtual completion. No wall clock is read here.
 """
 
 from __future__ import annotations
@@ -10,18 +9,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from avrt.model.commands import Abort, Command, Dispatch, Preempt, Resume, Vote
-from avrt.model.events import (
-    Completed,
-    DeviceBack,
-    DeviceLost,
-    Drain,
-    Event,
-    Failed,
-    Hung,
-    StreamLost,
-    Voted,
-)
+from avrt.drivers.loop import KernelLoop, Worker
+from avrt.model.commands import Abort, Dispatch, Preempt, Resume
+from avrt.model.events import Drain, Event, Hung
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,23 +21,14 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 
-class Worker(Protocol):
-    """What does, or only pretends to do, the work of dispatched jobs."""
+class VirtualWorker(Worker, Protocol):
+    """A worker whose jobs take virtual time."""
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         """Begin a job; return the execution it takes in ns (at least 1), None if it never ends."""
 
-    def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
-        """Tell how a job whose execution is over ended."""
-
-    def vote(self, command: Vote) -> Voted:
-        """Decide over the outputs of an activation."""
-
     def abandon(self, job: int, at_ns: int) -> None:
         """Let the work of a job that was aborted while it ran end, and throw it away."""
-
-    def obey(self, command: Command, at_ns: int) -> list[Event]:
-        """Do any other command; return what follows from it at the same instant."""
 
 
 class VirtualWork:
@@ -109,13 +90,10 @@ class VirtualWork:
         return since_ns is not None and left_ns is not None and since_ns + left_ns == at_ns
 
 
-class VirtualLoop:
-    """Drives one kernel through one feed.
+class VirtualLoop(KernelLoop):
+    """Drives one kernel through one feed in virtual time.
 
     Args:
-        feed: `(at_ns, event)` in time order; it may be read lazily.
-        worker: what the jobs do.
-        journal: notes every call of the kernel.
         until_ns: releases happen before this pipeline time only; None means until the feed ends.
     """
 
@@ -124,22 +102,17 @@ class VirtualLoop:
         spec: PipelineSpec,
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
-        worker: Worker,
+        worker: VirtualWorker,
         journal: Journal,
         *,
         until_ns: int | None = None,
     ) -> None:
-        self._kernel = kernel
-        self._feed = feed
-        self._worker = worker
-        self._journal = journal
+        super().__init__(kernel, feed, worker, journal)
+        self._executor = worker
         self._work = VirtualWork()
         self._preemptive = {d.name for d in spec.devices if d.preemptive}
         self._stoppable: set[int] = set()
-        self._next = next(feed, None)
         self._until_ns = until_ns
-        self._drained = False
-        self._collected: tuple[int, list[Event]] | None = None
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
@@ -148,19 +121,7 @@ class VirtualLoop:
         while (at_ns := self._next_instant()) is not None:
             ended = self._work.pop_ended(at_ns)
             self._stoppable.difference_update(ended)
-            events: list[Event] = [self._worker.end(job, at_ns) for job in ended]
-            self._collected = (at_ns, events)
-            while self._next is not None and self._next[0] <= at_ns:
-                events.append(self._next[1])
-                self._next = next(self._feed, None)
-            self._collected = None
-            self._step(at_ns, events)
-
-    def stop(self) -> None:
-        """End an interrupted run here and now: what is open is aborted, nothing more is done."""
-        at_ns, events = self._collected or (self._kernel.now_ns, [])
-        events = [*events, Drain(at_once=True)]
-        self._journal.note(at_ns, events, self._kernel.handle(at_ns, events))
+            self._instant(at_ns, [self._worker.end(job, at_ns) for job in ended])
 
     def _next_instant(self) -> int | None:
         """Return the next time at which something happens, or None when the run is over."""
@@ -174,11 +135,8 @@ class VirtualLoop:
         return instant_ns
 
     def _earliest(self) -> int | None:
-        times = [self._kernel.next_wakeup_ns, self._work.next_ns()]
-        if self._next is not None:
-            times.append(self._next[0])
-        known = [time for time in times if time is not None]
-        return max(min(known), self._kernel.now_ns) if known else None
+        times = [self._planned_ns(), self._work.next_ns()]
+        return min((time for time in times if time is not None), default=None)
 
     def _must_drain(self) -> bool:
         if self._until_ns is None:
@@ -193,23 +151,13 @@ class VirtualLoop:
         last_ns = self._kernel.now_ns if self._until_ns is None else self._until_ns - 1
         self._step(max(last_ns, self._kernel.now_ns), [Drain()])
 
-    def _step(self, at_ns: int, events: list[Event]) -> None:
-        """Hand the events of an instant to the kernel, and what follows from its commands."""
-        while True:
-            commands = self._kernel.handle(at_ns, events)
-            self._journal.note(at_ns, events, commands)
-            if any(isinstance(e, (DeviceLost, DeviceBack, StreamLost, Hung)) for e in events):
-                self._work.keep_only(self._kernel.working_jobs)
-            events = [event for command in commands for event in self._obey(command, at_ns)]
-            if not events:
-                return
+    def _dispatch(self, command: Dispatch, at_ns: int) -> None:
+        if command.device in self._preemptive:
+            self._stoppable.add(command.job)
+        self._work.start(command.job, self._executor.start(command, at_ns), at_ns)
 
-    def _obey(self, command: Command, at_ns: int) -> list[Event]:
+    def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         match command:
-            case Dispatch():
-                if command.device in self._preemptive:
-                    self._stoppable.add(command.job)
-                self._work.start(command.job, self._worker.start(command, at_ns), at_ns)
             case Preempt():
                 self._work.preempt(command.job, at_ns)
             case Resume():
@@ -218,9 +166,7 @@ class VirtualLoop:
                 if command.job in self._stoppable:
                     self._stoppable.remove(command.job)
                     self._work.drop(command.job)
-                    self._worker.abandon(command.job, at_ns)
-            case Vote():
-                return [self._worker.vote(command)]
-            case _:
-                return self._worker.obey(command, at_ns)
-        return []
+                    self._executor.abandon(command.job, at_ns)
+
+    def _keep_only(self, jobs: tuple[int, ...]) -> None:
+        self._work.keep_only(jobs)

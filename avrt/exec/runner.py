@@ -8,12 +8,13 @@ stage goes on. This module holds the package's only handler of everything that m
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import traceback
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -42,6 +43,8 @@ class RunnableStage(Protocol):
 
     def warm(self) -> None: ...
     def process(self, **inputs: object) -> object: ...
+    def freeze(self) -> object: ...
+    def thaw(self, state: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Result:
         payload: what the stage returned; None with a fault.
         fault: what went wrong, or None.
         host_ns: how long it took here, wall time.
+        end_host_ns: when it ended, host clock.
         digest: of the payload, taken before anybody else had it; empty with a fault.
     """
 
@@ -59,6 +63,7 @@ class Result:
     fault: FaultError | None
     host_ns: int
     digest: bytes = b""
+    end_host_ns: int = 0
 
 
 def run_job(
@@ -67,12 +72,13 @@ def run_job(
     """Call a stage once; a fault is part of the result and never raised."""
     start_ns = clock.now_ns()
     payload = guarded(lambda: stage.process(**inputs))
-    host_ns = max(1, clock.now_ns() - start_ns)
+    end_ns = clock.now_ns()
+    host_ns = max(1, end_ns - start_ns)
     taken = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
     if isinstance(taken, FaultError):
         log.warning("stage %s failed: %s", name, taken)
-        return Result(None, taken, host_ns)
-    return Result(taken[0], None, host_ns, taken[1])
+        return Result(None, taken, host_ns, end_host_ns=end_ns)
+    return Result(taken[0], None, host_ns, taken[1], end_ns)
 
 
 def warm_up(stage: RunnableStage) -> Result:
@@ -125,7 +131,11 @@ def _take(payload: object) -> tuple[object, bytes]:
 
 
 class Stream:
-    """A FIFO of work on one worker thread."""
+    """A FIFO of work on one worker thread.
+
+    The state that its stage has after the warm-up is kept, and given back to the stage before a
+    job that begins anew.
+    """
 
     def __init__(self, name: str, stage: RunnableStage) -> None:
         self.name = name
@@ -136,28 +146,52 @@ class Stream:
 
     def warm(self) -> Future[Result]:
         """Queue the warm-up of the stage."""
-        return self._queue(None)
+        return self._queue(_Work(None))
 
-    def submit(self, inputs: Mapping[str, Message[object] | None]) -> Future[Result]:
+    def submit(
+        self, inputs: Mapping[str, Message[object] | None], *, anew: bool = False
+    ) -> Future[Result]:
         """Queue one call of the stage."""
-        return self._queue(inputs)
+        return self._queue(_Work(inputs, anew))
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._work.put(None)
 
-    def _queue(self, inputs: Mapping[str, Message[object] | None] | None) -> Future[Result]:
-        work = _Work(inputs, Future())
+    def _queue(self, work: _Work) -> Future[Result]:
         self._work.put(work)
         return work.future
 
     def _serve(self) -> None:
+        fresh: object = None
         while (work := self._work.get()) is not None:
             if work.inputs is None:
-                work.future.set_result(warm_up(self._stage))
+                result, fresh = self._warm_up()
             else:
-                work.future.set_result(run_job(self.name, self._stage, work.inputs))
+                fault = self._begin_anew(fresh) if work.anew else None
+                result = fault or run_job(self.name, self._stage, work.inputs)
+            work.future.set_result(result)
             del work  # what a job read is not kept until the next one
+
+    def _warm_up(self) -> tuple[Result, object]:
+        """Warm the stage up; return how that ended, and the state it has then."""
+        result = warm_up(self._stage)
+        fresh = guarded(lambda: copy.deepcopy(self._stage.freeze()))
+        if isinstance(fresh, FaultError):
+            return Result(None, result.fault or fresh, result.host_ns), None
+        return result, fresh
+
+    def _begin_anew(self, fresh: object) -> Result | None:
+        """Give the stage its first state back; return the fault if that fails."""
+        if fresh is None:
+            return None
+        start_ns = clock.now_ns()
+        fault = guarded(lambda: self._stage.thaw(copy.deepcopy(fresh)))
+        if not isinstance(fault, FaultError):
+            return None
+        log.warning("stage %s cannot begin anew: %s", self.name, fault)
+        end_ns = clock.now_ns()
+        return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +199,8 @@ class _Work:
     """A job's inputs, or None to warm up."""
 
     inputs: Mapping[str, Message[object] | None] | None
-    future: Future[Result]
+    anew: bool = False
+    future: Future[Result] = field(default_factory=Future)
 
 
 def wait(future: Future[Result], timeout_ns: int) -> Result | None:

@@ -15,6 +15,7 @@ from avrt.logs.raw import Anomaly
 from avrt.logs.record import EXECUTION
 from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
+from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 UNUSABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading something that was written otherwise, or damaged since, may raise."""
+NO_WAKEUPS = Distribution().summary()
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class RunSummary:
         end_ns: pipeline time of the last decision.
         hangs: jobs whose stage hung; with any the run is not reproducible.
         not_recorded: by stage, outputs that are not in the record, and why the first is not.
+        wakeup_late_ns: at the wall clock, how late the driver was at planned instants; pipeline ns.
         damage: what was wrong with the log or the record, one line each.
         complete: the run came to its own end and its record was closed.
     """
@@ -52,6 +55,7 @@ class RunSummary:
     hangs: int = 0
     interrupted: bool = False
     not_recorded: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    wakeup_late_ns: Mapping[str, int | None] = field(default_factory=lambda: dict(NO_WAKEUPS))
     damage: list[str] = field(default_factory=list)
     record: str | None = None
     complete: bool = True
@@ -96,6 +100,7 @@ class RunSummary:
                 name: {"count": count, "why": why}
                 for name, (count, why) in self.not_recorded.items()
             },
+            "wakeup_late_ns": dict(self.wakeup_late_ns),
             "complete": self.complete,
             "damage": self.damage,
             "record": self.record,
@@ -188,6 +193,12 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
         }
         for name, ns in warm_ns.items():
             summary.figures.stages[name].warm_ns = None if ns is None else _whole(ns)
+        wakeup_late_ns = {
+            name: None
+            if run["wakeup_late_ns"][name] is None
+            else _whole(run["wakeup_late_ns"][name])
+            for name in NO_WAKEUPS
+        }
         summary.decisions = str(result["decisions"])
         summary.payloads = str(run["digests"]["payloads"])
         summary.hangs, summary.interrupted = _whole(run["hangs"]), bool(run["interrupted"])
@@ -197,6 +208,7 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
         return
     summary.topics, summary.anomalies = topics, anomalies
     summary.not_recorded = not_recorded
+    summary.wakeup_late_ns = wakeup_late_ns
 
 
 def _topic(data: Mapping[str, object]) -> TopicCount:

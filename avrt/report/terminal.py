@@ -79,7 +79,9 @@ def _headline(summary: RunSummary) -> Text:
     jobs = summary.figures.jobs()
     text = Text(f"{summary.pipeline.name}", style="bold")
     text.append(f"  {summary.end_ns / 1e9:.2f} s of pipeline time, policy ", style="default")
-    text.append(f"{summary.pipeline.policy}, {summary.timing} execution times\n", style="default")
+    timing = f"{summary.pipeline.policy}, {summary.timing} execution times"
+    clock = f", clock {summary.conditions['clock']}" if "clock" in summary.conditions else ""
+    text.append(f"{timing}{clock}\n", style="default")
     text.append(f"{_jobs(jobs['released'])}: ", style="default")
     for outcome, style in OUTCOME_STYLES.items():
         if jobs[outcome] or outcome == "met":
@@ -197,6 +199,9 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
     if "devices" in summary.conditions:
         yield Text(summary.conditions["devices"], style="yellow")
     yield from _input_notes(summary)
+    if summary.wakeup_late_ns["count"]:
+        four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))
+        yield Text(f"the driver was {four} ms late at planned instants (p50/p95/p99/max)")
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
     for name, (count, why) in summary.not_recorded.items():

@@ -40,7 +40,7 @@ def make_record(make_drive, path, **options):
                  on_miss="skip_next")  # fmt: skip
     pipeline.chain("see", path=["lidar", "slow"], reaction="200 ms", age="250 ms")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("avrt.api.read_conditions", lambda **more: more)
+        patch.setattr("avrt.api.replay.read_conditions", lambda **more: more)
         pipeline.replay(make_drive(12, points=1), out=path, **options)
     return path
 

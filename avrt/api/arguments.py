@@ -1,0 +1,39 @@
+"""The arguments of a run as a caller gives them, checked before anything is opened."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from avrt.errors import SpecError
+from avrt.exec.runner import HANG_TIMEOUT_NS
+from avrt.units import duration_ns
+
+if TYPE_CHECKING:
+    from avrt.drivers.wall import WallClock
+
+
+def wall_clock(name: str, rate: float) -> WallClock | None:
+    """Return the clock to replay at, None for virtual time."""
+    from avrt.drivers.wall import WallClock  # noqa: PLC0415 - brings torch
+
+    if name not in {"virtual", "wall"}:
+        raise SpecError(f"expected the clock virtual or wall, found {name!r}")
+    if not (math.isfinite(rate) and rate > 0):
+        raise SpecError(f"expected a rate above zero, found {rate!r}")
+    if name == "virtual" and rate != 1:
+        raise SpecError("virtual time has no rate; choose the clock 'wall'")
+    return WallClock(rate) if name == "wall" else None
+
+
+def hang_timeout_ns(text: str | None) -> int:
+    """Return the host time after which a stage counts as hung."""
+    if text is None:
+        return HANG_TIMEOUT_NS
+    try:
+        found_ns = duration_ns(str(text))
+    except ValueError as error:
+        raise SpecError(f"hang timeout: {error}") from None
+    if found_ns < 1:
+        raise SpecError(f"hang timeout: expected more than 0, found {text!r}")
+    return found_ns

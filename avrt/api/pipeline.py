@@ -1,0 +1,179 @@
+"""A pipeline from a file, or built in Python with the same keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from avrt.api.arguments import hang_timeout_ns, wall_clock
+from avrt.config import binding
+from avrt.config.pipeline import LoadedPipeline, from_keys, load
+from avrt.errors import FaultError, InputError, SpecError
+from avrt.exec.runner import guarded
+from avrt.model.stage import FunctionStage, process_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from avrt.api.report import Report
+    from avrt.config.binding import BoundStage
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+T = TypeVar("T")
+
+
+class Pipeline:
+    """A pipeline, from a file (`load`) or built here with the same keys as the file has.
+
+    pipeline = Pipeline("hello")
+    pipeline.source("lidar", type="lidar", topic="/points", rate="10 Hz")
+    pipeline.add(detect, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="50 ms")
+    """
+
+    def __init__(self, name: str, **keys: object) -> None:
+        """Begin a pipeline; `keys` are top-level keys of the file, such as `policy="rm"`."""
+        self._keys: dict[str, object] = {"pipeline": name, **keys}
+        self._sources: dict[str, object] = {}
+        self._stages: dict[str, object] = {}
+        self._chains: dict[str, object] = {}
+        self._targets: dict[str, object] = {}
+        self.loaded: LoadedPipeline | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Pipeline:
+        """Read a pipeline file.
+
+        Raises:
+            SpecError: says in one line where and what is wrong.
+        """
+        loaded = load(path)
+        pipeline = cls(loaded.spec.name)
+        pipeline.loaded = loaded
+        return pipeline
+
+    def source(self, name: str, **keys: object) -> None:
+        """Add a source with the keys it has in a pipeline file."""
+        self._check_new("sources", self._sources, name)
+        self._sources[name] = keys
+
+    def add(self, target: object, *, name: str | None = None, **keys: object) -> None:
+        """Add a stage: a `Stage` class or a function, with the keys it has in a pipeline file.
+
+        What `@stage` gave the function counts unless it is given here again. `name` defaults to
+        the function's.
+        """
+        title = name or str(getattr(target, "__name__", type(target).__name__))
+        self._check_new("stages", self._stages, title)
+        process_inputs(target)
+        contract = target.contract.keys if isinstance(target, FunctionStage) else {}
+        self._stages[title] = {**contract, **keys}
+        self._targets[title] = target
+
+    def chain(self, name: str, **keys: object) -> None:
+        """Add an end-to-end promise with the keys it has in a pipeline file."""
+        self._check_new("chains", self._chains, name)
+        self._chains[name] = keys
+
+    @property
+    def spec(self) -> PipelineSpec:
+        """The pipeline as the kernel sees it.
+
+        Raises:
+            SpecError: something that was added does not fit.
+        """
+        if self.loaded is not None:
+            return self.loaded.spec
+        keys = dict(self._keys, stages=self._stages)
+        if self._sources:
+            keys["sources"] = self._sources
+        if self._chains:
+            keys["chains"] = self._chains
+        return from_keys(keys)
+
+    def check(self) -> PipelineSpec:
+        """Return the spec after checking that every stage can be found and fits its inputs."""
+        spec = self.spec
+        for item in spec.stages:
+            self._bind(item, binding.check_target, binding.check_binding)
+        return spec
+
+    def build(self) -> dict[str, BoundStage]:
+        """Return one fresh instance per stage."""
+        stages = self.spec.stages
+        return {s.name: self._bind(s, binding.build_target, binding.build) for s in stages}
+
+    def replay(  # noqa: PLR0913 - all after the log is optional and named
+        self,
+        log: str | Path,
+        *,
+        out: str | Path | None = None,
+        timing: str | None = None,
+        clock: str = "virtual",
+        rate: float = 1.0,
+        loops: int = 1,
+        hang_timeout: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Report:
+        """Run a recorded log through the pipeline.
+
+        Args:
+            log: path of a sensor log.
+            out: where to write the run record; none is written by default.
+            timing: in virtual time "model" (every job takes its wcet, the default), "measured"
+                (what it takes here) or "recorded:RUN" (what it took in that run); at the wall clock
+                it is always measured.
+            clock: "virtual", or "wall": messages come when they came, streams run side by side.
+            rate: pipeline seconds in a second of the wall clock.
+            loops: how often the log is played; each time what was believed is forgotten.
+            hang_timeout: host time after which a stage counts as hung, such as "10 s".
+            progress: told the pipeline time of each message, ns.
+
+        Raises:
+            SpecError: the pipeline, a topic or an argument is wrong.
+            InputError: the log cannot be used at all.
+        """
+        from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
+
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
+        return replay.run(hang_timeout_ns(hang_timeout), progress)
+
+    def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
+        """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""
+        done = self.placed(lambda: guarded(call, (SpecError, InputError, KeyboardInterrupt)))
+        if isinstance(done, FaultError):
+            raise self.at(SpecError(f"{what}: {done.detail}", ("stages", stage, "run")))
+        return done
+
+    def placed(self, call: Callable[[], T]) -> T:
+        """Call what may find a fault in the pipeline, and give the error its line in the file."""
+        try:
+            return call()
+        except SpecError as error:
+            raise self.at(error) from None
+
+    def at(self, error: SpecError) -> SpecError:
+        """Return an error with its line in the pipeline's file."""
+        return error if self.loaded is None else self.loaded.placed(error)
+
+    def _check_new(self, group: str, members: Mapping[str, object], name: str) -> None:
+        """Refuse a name that is taken, and any addition to a pipeline that was loaded."""
+        if self.loaded is not None:
+            raise SpecError(f"{self.loaded.path} was loaded whole; add this there", (group, name))
+        if name in members:
+            raise SpecError("given twice; names are unique", (group, name))
+
+    def _bind(
+        self,
+        item: StageSpec,
+        from_target: Callable[[StageSpec, object], T],
+        from_run: Callable[[StageSpec, Path | None], T],
+    ) -> T:
+        """Check or make one stage; whatever a user's module or class raises names the stage."""
+        folder = None if self.loaded is None else Path(self.loaded.path).parent
+
+        def bind() -> T:
+            if item.name in self._targets:
+                return from_target(item, self._targets[item.name])
+            return from_run(item, folder)
+
+        return self.guarded(item.name, bind, "it cannot be loaded or made")

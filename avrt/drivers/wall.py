@@ -1,0 +1,171 @@
+"""The wall clock: a log comes as it came, times the rate, and streams run side by side.
+
+All specs are pipeline time; pipeline time runs `rate` times as fast as the host's clock, so a job
+that takes 10 ms here takes 40 ms of pipeline time at rate 4.
+
+A driver is never exactly on time. It takes in what was planned for instants that have passed
+(messages of the log, and what the kernel asked to be woken for) instant by instant, each at the
+time that it was planned for, and only then what it could not foresee (jobs that ended) at the time
+it found them. So a late wake-up changes neither which message a release reads nor a logical
+publication time: releases never move to when the driver woke, and decisions follow from the log
+and from when jobs were reported ended. A job that ended in time and is reported after its due time
+is late, and counted as reported late.
+"""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol
+
+from avrt import clock
+from avrt.drivers.loop import KernelLoop, Worker
+from avrt.model.events import Drain, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+    from avrt.exec.runner import Result
+    from avrt.kernel import Kernel
+    from avrt.logs.journal import Journal
+    from avrt.model.commands import Abort, Dispatch, Preempt, Resume
+    from avrt.model.events import Hung
+
+
+class WallWorker(Worker, Protocol):
+    """A worker whose jobs take as long as they take."""
+
+    @property
+    def interrupts(self) -> WaitPoint:
+        """Where Ctrl-C may come through while the driver waits."""
+
+    @property
+    def hang_timeout_ns(self) -> int:
+        """Host time after which a job that has not ended is given up."""
+
+    def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
+        """Begin a job."""
+
+    def hung(self, job: int, at_ns: int) -> Hung:
+        """Give up a job that does not answer."""
+
+
+class WaitPoint(Protocol):
+    """Where Ctrl-C may come through."""
+
+    def allowed(self) -> AbstractContextManager[None]: ...
+
+
+class WallClock:
+    """Pipeline time at a rate of the host's clock, from `start` on."""
+
+    def __init__(self, rate: float = 1.0) -> None:
+        self.rate = rate
+        self._zero_host_ns = 0
+
+    def start(self) -> None:
+        """Let pipeline time be zero now."""
+        self._zero_host_ns = clock.now_ns()
+
+    def now_ns(self) -> int:
+        return self.at_ns(clock.now_ns())
+
+    def at_ns(self, host_ns: int) -> int:
+        """Return the pipeline time of a reading of the host's clock."""
+        return int((host_ns - self._zero_host_ns) * self.rate)
+
+    def take(self, ended: SimpleQueue[int], until_ns: int | None) -> int | None:
+        """Wait for a job to end, until a pipeline time at the latest; return it, or None."""
+        if until_ns is None:
+            return clock.take(ended, None)
+        host_ns = self._zero_host_ns + until_ns / self.rate
+        return clock.take(ended, max(0, int(host_ns) + 1 - clock.now_ns()))
+
+
+class WallLoop(KernelLoop):
+    """Drives one kernel through one feed at the wall clock.
+
+    Args:
+        wall: pipeline time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        feed: Iterator[tuple[int, Event]],
+        worker: WallWorker,
+        journal: Journal,
+        wall: WallClock,
+    ) -> None:
+        super().__init__(kernel, feed, worker, journal)
+        self._streams = worker
+        self._wall = wall
+        self._patience_ns = int(worker.hang_timeout_ns * wall.rate)
+        self._ended: SimpleQueue[int] = SimpleQueue()
+        self._since_ns: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Go on until the feed is over and nothing is left to do."""
+        self._wall.start()
+        while (until_ns := self._until_ns()) is not None or self._since_ns:
+            ended = self._wait(until_ns)
+            now_ns = max(self._wall.now_ns(), self._kernel.now_ns)
+            events = [*self._ends(ended, now_ns), *self._hung(now_ns)]
+            self._catch_up(now_ns - bool(events))
+            if events:
+                self._instant(now_ns, events)
+
+    def _ends(self, ended: list[int], now_ns: int) -> list[Event]:
+        """Return how jobs ended, those left out that were given up or lost before."""
+        known = [job for job in ended if self._since_ns.pop(job, None) is not None]
+        return [self._worker.end(job, now_ns) for job in known]
+
+    def _until_ns(self) -> int | None:
+        """Return when to wake up whatever happens, or None when nothing is planned."""
+        self._drain_at_the_end()
+        times = [self._planned_ns()]
+        if self._since_ns:
+            times.append(min(self._since_ns.values()) + self._patience_ns)
+        return min((time for time in times if time is not None), default=None)
+
+    def _wait(self, until_ns: int | None) -> list[int]:
+        """Return the jobs that have ended, waiting for the first one or until a time."""
+        with self._streams.interrupts.allowed():
+            first = self._wall.take(self._ended, until_ns)
+        if first is None:
+            return []
+        return [first, *(self._ended.get() for _ in range(self._ended.qsize()))]
+
+    def _catch_up(self, until_ns: int) -> None:
+        """Take in what was planned until then, inclusive, instant by instant."""
+        while (planned_ns := self._planned_ns()) is not None and planned_ns <= until_ns:
+            self.late_ns.add(until_ns - planned_ns)
+            self._instant(planned_ns, [])
+            self._drain_at_the_end()
+
+    def _drain_at_the_end(self) -> None:
+        """Let timer releases cease with the feed's last message."""
+        if self._next is None and not self._drained:
+            self._drained = True
+            self._step(self._kernel.now_ns, [Drain()])
+
+    def _hung(self, now_ns: int) -> list[Event]:
+        overdue = [
+            job for job, since in self._since_ns.items() if now_ns - since >= self._patience_ns
+        ]
+        for job in overdue:
+            del self._since_ns[job]
+        return [self._streams.hung(job, now_ns) for job in overdue]
+
+    def _dispatch(self, command: Dispatch, at_ns: int) -> None:
+        job = command.job
+        self._since_ns[job] = at_ns
+        future = self._streams.submit(command, at_ns)
+        future.add_done_callback(lambda _: self._ended.put(job))
+
+    def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
+        """Let aborted work go on: nothing stops it, and the kernel knows."""
+
+    def _keep_only(self, jobs: tuple[int, ...]) -> None:
+        self._since_ns = {job: since for job, since in self._since_ns.items() if job in jobs}

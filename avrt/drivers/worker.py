@@ -1,0 +1,249 @@
+"""The work of a replay: stages that really compute, and the messages between them.
+
+A job's computation is submitted to its stage's stream when the kernel dispatches it; the messages
+that the kernel knows by handle are kept here, from the moment that a job makes them until the
+kernel reclaims them. Whoever drives the kernel decides when a result is waited for: the virtual
+loop in `start` and `end`, the wall-clock loop when a computation says that it has ended.
+
+When a source's clock has begun anew (a log in a loop), a stage whose trigger says so first gets
+back the state that it had after its warm-up: nothing that it believed then holds now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+from avrt.drivers.draft import Draft, draft_of
+from avrt.errors import InputError, SoftwareFault, SpecError
+from avrt.exec.process import Interrupts
+from avrt.exec.runner import Result, Stream, wait
+from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
+from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
+from avrt.model.message import Message, Origin, Stamp
+from avrt.payload.digest import PayloadDigest
+from avrt.payload.seal import sealed
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Future
+
+    from avrt.config.binding import BoundStage
+    from avrt.drivers.draft import Inputs
+    from avrt.drivers.execution import Timing
+    from avrt.drivers.recorder import Recorder
+    from avrt.logs.merge import SourceMessage
+    from avrt.metrics.run import RunFigures
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job whose computation was started."""
+
+    stage: StageSpec
+    index: int
+    inputs: Inputs
+    start_ns: int
+    release_ns: int
+    future: Future[Result]
+    waited: bool = False
+    result: Result | None = None
+
+
+class ReplayWorker:
+    """Computes dispatched jobs and keeps the messages that the kernel knows by handle.
+
+    Attributes:
+        damage: the log's damage that ended the feed, or None.
+        hangs: jobs that hung.
+        hang_timeout_ns: host time after which a stage counts as hung.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a replay is made of
+        self,
+        spec: PipelineSpec,
+        stages: Mapping[str, BoundStage],
+        timing: Timing,
+        figures: RunFigures,
+        recorder: Recorder,
+        hang_timeout_ns: int,
+        device_ns: Callable[[Result, int], int],
+    ) -> None:
+        """Start the stages' streams.
+
+        `device_ns` gives the pipeline time at which a computation ended on its device, from its
+        result and the time of the report.
+        """
+        self._stages = {stage.name: stage for stage in spec.stages}
+        self._timing = timing
+        self._figures = figures
+        self._recorder = recorder
+        self.hang_timeout_ns = hang_timeout_ns
+        self._device_ns = device_ns
+        self.damage: InputError | None = None
+        self.hangs = 0
+        self.interrupts = Interrupts()
+        self._handles = count()
+        self._messages: dict[int, Message[object]] = {}
+        self._drafts: dict[int, Draft] = {}
+        self._running: dict[int, _Running] = {}
+        self._published = dict.fromkeys(self._stages, 0)
+        self._epochs = dict.fromkeys(self._stages, 0)
+        self.digest = PayloadDigest()
+        self._frames = {name: stages[name].output_frame for name in self._stages}
+        self._streams = {name: Stream(name, stages[name]) for name in self._stages}
+
+    def warm(self) -> None:
+        """Warm the stages up one after the other, each on its own stream.
+
+        Raises:
+            SpecError: a stage fails; names it.
+        """
+        for name, stream in self._streams.items():
+            warmed = stream.warm().result()
+            if warmed.fault is not None:
+                what = f"warm() failed: {warmed.fault.detail}"
+                raise SpecError(what, ("stages", name, "run"))
+            self._figures.stages[name].warm_ns = warmed.host_ns
+
+    def feed(
+        self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
+    ) -> Iterator[tuple[int, Event]]:
+        """Yield the log's messages as arrivals; damage ends the feed and is kept."""
+        try:
+            for item in log:
+                handle = next(self._handles)
+                stamp = Stamp(
+                    item.source,
+                    item.sequence,
+                    item.capture_ns,
+                    item.capture_ns,
+                    item.log_ns,
+                    item.frame,
+                    item.epoch,
+                )
+                origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
+                self._messages[handle] = Message(stamp, sealed(item.payload), origins)
+                self._recorder.input(item)
+                self.interrupts.check()
+                if progress is not None:
+                    progress(item.log_ns)
+                yield (
+                    item.log_ns,
+                    Arrived(item.source, item.sequence, item.capture_ns, item.log_ns, handle),
+                )
+        except InputError as damage:
+            self.damage = damage
+
+    # What the loop asks for
+
+    def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
+        """Begin the computation of a job on its stage's stream."""
+        stage = self._stages[command.task]
+        inputs = {
+            item.name: None if handle is None else self._messages[handle]
+            for item, handle in zip(stage.inputs, command.inputs, strict=True)
+        }
+        anew = self._begins_anew(stage, inputs)
+        future = self._streams[command.task].submit(inputs, anew=anew)
+        running = _Running(stage, command.index, inputs, at_ns, command.release_ns, future)
+        self._running[command.job] = running
+        return future
+
+    def start(self, command: Dispatch, at_ns: int) -> int | None:
+        self.submit(command, at_ns)
+        cost_ns = self._timing.cost_ns(command.task, command.index)
+        if cost_ns is not None:
+            return cost_ns
+        result = self._wait(self._running[command.job])
+        return self.hang_timeout_ns if result is None else result.host_ns
+
+    def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
+        running = self._running[job]
+        result = self._awaited(running)
+        if result is None:
+            return self.hung(job, at_ns)
+        del self._running[job]
+        self._note_execution(running, result, at_ns)
+        if result.fault is not None:
+            return Failed(job, result.fault.kind)
+        handle = next(self._handles)
+        self._drafts[handle] = draft_of(
+            running.stage,
+            running.inputs,
+            result,
+            frame=self._frames[running.stage.name],
+            release_ns=running.release_ns,
+            start_ns=running.start_ns,
+        )
+        return Completed(job, handle, self._device_ns(result, at_ns))
+
+    def hung(self, job: int, at_ns: int) -> Hung:
+        """Give up a job that has not answered for the hang timeout."""
+        self.hangs += 1
+        limit = format_ns(self.hang_timeout_ns)
+        fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
+        result = Result(None, fault, self.hang_timeout_ns)
+        self._note_execution(self._running.pop(job), result, at_ns)
+        return Hung(job)
+
+    def abandon(self, job: int, at_ns: int) -> None:
+        running = self._running.pop(job)
+        result = self._awaited(running)
+        if result is not None:
+            self._note_execution(running, result, at_ns)
+
+    def vote(self, command: Vote) -> Voted:
+        raise AssertionError(f"replay refuses redundant stages: {command}")
+
+    def obey(self, command: Command, at_ns: int) -> list[Event]:
+        match command:
+            case Publish():
+                self._publish(command, at_ns)
+            case Reclaim():
+                self._messages.pop(command.buffer, None)
+                self._drafts.pop(command.buffer, None)
+            case _:
+                pass
+        return []
+
+    def close(self) -> None:
+        """End the worker threads; a hung one is left behind."""
+        for stream in self._streams.values():
+            stream.close()
+
+    def _awaited(self, running: _Running) -> Result | None:
+        """Return what a job's computation gave, None if it hung; it is waited for once only."""
+        return running.result if running.waited else self._wait(running)
+
+    def _wait(self, running: _Running) -> Result | None:
+        with self.interrupts.allowed():
+            running.result = wait(running.future, self.hang_timeout_ns)
+        running.waited = True
+        return running.result
+
+    def _publish(self, command: Publish, at_ns: int) -> None:
+        draft = self._drafts.pop(command.buffer)
+        sequence = self._published[draft.stage]
+        self._published[draft.stage] = sequence + 1
+        message = draft.publish(sequence, at_ns)
+        self._messages[command.buffer] = message
+        self.digest.add(draft.stage, sequence, draft.digest)
+        self._recorder.output(draft.stage, message)
+
+    def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
+        name = running.stage.name
+        fault = None if result.fault is None else str(result.fault)
+        self._figures.stages[name].measured(result.host_ns, fault)
+        self._recorder.execution(name, running.index, result, at_ns)
+
+    def _begins_anew(self, stage: StageSpec, inputs: Inputs) -> bool:
+        """Tell whether the job's trigger comes from a later epoch than any before."""
+        trigger = inputs.get(stage.trigger) if stage.trigger is not None else None
+        if trigger is None or trigger.stamp.epoch <= self._epochs[stage.name]:
+            return False
+        self._epochs[stage.name] = trigger.stamp.epoch
+        return True

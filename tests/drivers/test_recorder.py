@@ -1,0 +1,49 @@
+"""Recording on a thread of its own: order, and what becomes of errors."""
+
+import pytest
+
+from avrt.drivers.recorder import Recorder
+
+
+class Written:
+    """A record that keeps what it is told; it fails at the entry it is told to fail at."""
+
+    def __init__(self, fails_at=None):
+        self.lines = []
+        self.fails_at = fails_at
+
+    def journal(self, line, at_ns):
+        if line == self.fails_at:
+            raise OSError(28, "No space left on device")
+        self.lines.append((at_ns, line))
+
+
+def test_everything_is_written_in_order_before_close_returns():
+    record = Written()
+    recorder = Recorder(record)
+    for i in range(1000):
+        recorder.journal(i, f"line {i}")
+    recorder.close()
+    assert record.lines == [(i, f"line {i}") for i in range(1000)]
+
+
+def test_what_cannot_be_written_is_raised_and_nothing_is_written_after_it():
+    record = Written(fails_at="line 3")
+    recorder = Recorder(record)
+
+    def write_on():
+        for i in range(100_000):
+            recorder.journal(i, f"line {i}")
+
+    with pytest.raises(OSError, match="No space left"):
+        write_on()
+    with pytest.raises(OSError, match="No space left"):
+        recorder.close()
+    assert [line for _, line in record.lines] == ["line 0", "line 1", "line 2"]
+
+
+def test_without_a_record_nothing_is_kept_and_no_thread_is_needed():
+    recorder = Recorder(None)
+    recorder.journal(0, "line")
+    recorder.close()
+    assert recorder.not_recorded == {}

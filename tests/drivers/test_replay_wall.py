@@ -1,0 +1,78 @@
+"""Replay at the wall clock: what came is decided by the same kernel, and verifies."""
+
+import threading
+
+import pytest
+
+import avrt
+from avrt.drivers.verify import verify
+from avrt.errors import SpecError
+from avrt.model.records import JobRecord
+
+
+def count(cloud):
+    return int(cloud.payload.count)
+
+
+@pytest.fixture
+def pipeline(make_pipeline):
+    made = make_pipeline()
+    made.add(count, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    return made
+
+
+@pytest.mark.live
+def test_a_run_at_the_wall_clock_has_every_message_and_verifies(make_drive, pipeline, tmp_path):
+    out = tmp_path / "run.mcap"
+    report = pipeline.replay(make_drive(8), out=out, clock="wall", rate=50)
+    assert report.jobs["released"] == 8
+    assert report.data["timing"] == "measured"
+    assert report.data["conditions"]["clock"] == "wall, rate 50"
+    assert not report.data["reproducible"]
+    assert report.data["wakeup_late_ns"]["count"] >= 8
+    assert avrt.read_outputs(out, "count")
+    assert verify(out).equal
+    assert "clock wall, rate 50" in str(report)
+
+
+@pytest.mark.live
+def test_work_takes_pipeline_time_at_the_rate(make_drive, make_pipeline, tmp_path, read_records):
+    """A job that waits for 20 ms of host time takes at least 200 ms at rate 10."""
+    waiting = threading.Event()
+
+    def slow(cloud):
+        waiting.wait(0.02)
+        return int(cloud.payload.count)
+
+    pipeline = make_pipeline()
+    pipeline.add(slow, inputs={"cloud": "lidar"}, wcet="1 ms", deadline="150 ms")
+    out = tmp_path / "run.mcap"
+    pipeline.replay(make_drive(2), out=out, clock="wall", rate=10)
+    jobs = read_records(out, JobRecord)
+    assert [job.outcome for job in jobs] == ["late", "late"]
+    assert all(job.end_ns - job.start_ns >= 200_000_000 for job in jobs)
+    assert all(job.start_ns < job.device_ns <= job.end_ns for job in jobs)
+
+
+@pytest.mark.parametrize(
+    ("keys", "what"),
+    [
+        ({"clock": "wall", "timing": "model"}, "jobs take what they take here"),
+        ({"clock": "sundial"}, "expected the clock virtual or wall, found 'sundial'"),
+        ({"clock": "wall", "rate": 0.0}, "a rate above zero"),
+        ({"clock": "wall", "rate": float("nan")}, "a rate above zero"),
+        ({"rate": 2.0}, "virtual time has no rate"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(make_drive, pipeline, keys, what):
+    with pytest.raises(SpecError, match=what):
+        pipeline.replay(make_drive(1), **keys)
+
+
+def test_nothing_is_preempted_at_the_wall_clock(make_drive):
+    keys = {"type": "simulated", "preemptive": True}
+    pipeline = avrt.Pipeline("p", devices={"sim": keys})
+    pipeline.source("lidar", type="lidar", topic="/lidar")
+    pipeline.add(count, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    with pytest.raises(SpecError, match=r"devices\.sim\.preemptive"):
+        pipeline.replay(make_drive(1), clock="wall")

@@ -1,0 +1,235 @@
+"""The wall-clock loop under a clock that tests move: no test waits, and none looks at the host."""
+
+from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from builder import Bench, device, sampled, stage, timer
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from test_virtual import Calls, Script, outcomes, run, telling
+
+from avrt.drivers.wall import WallLoop
+from avrt.kernel import Kernel
+from avrt.model.commands import Dispatch, Publish
+from avrt.model.events import Arrived, Completed, Drain
+from pipelines import Limits, examples, scenarios
+
+PATIENCE_NS = 10**6
+
+
+class FakeWall:
+    """Pipeline time that goes on only while the loop waits; wake-ups come late by `delays`."""
+
+    rate = 1.0
+
+    def __init__(self, delays=(0,)):
+        self.at = 0
+        self.delays = delays
+        self.waits = 0
+        self.ends = []
+
+    def start(self):
+        self.at = 0
+
+    def now_ns(self):
+        return self.at
+
+    def take(self, ended, until_ns):
+        self.waits += 1
+        delay = self.delays[self.waits % len(self.delays)]
+        ends = [until_ns] if until_ns is not None else []
+        ends += [self.ends[0][0]] if self.ends else []
+        assert ends, "the loop waits for something that never comes"
+        self.at = max(self.at, min(ends) + delay)
+        while self.ends and self.ends[0][0] <= self.at:
+            heappop(self.ends)[2].set_result(None)
+        return ended.get() if ended.qsize() else None
+
+
+class FakeWorker(Script):
+    """The virtual worker of a scenario, on the fake wall clock."""
+
+    def __init__(self, scenario, wall):
+        super().__init__(scenario)
+        self.wall = wall
+        self.interrupts = self
+        self.given_up = []
+
+    def allowed(self):
+        return nullcontext()
+
+    def submit(self, command, at_ns):
+        cost_ns = self.start(command, at_ns)
+        future = Future()
+        if cost_ns is not None:
+            heappush(self.wall.ends, (self.wall.at + cost_ns, command.job, future))
+        return future
+
+    def hung(self, job, at_ns):
+        from avrt.model.events import Hung  # noqa: PLC0415
+
+        self.given_up.append((job, at_ns))
+        return Hung(job)
+
+
+class Costs(FakeWorker):
+    """A worker whose jobs take what a table by task says, None for ever."""
+
+    def __init__(self, costs, wall):
+        self.costs, self.wall = costs, wall
+        self.interrupts = self
+        self.given_up, self.obeyed = [], []
+
+    def start(self, command, _at_ns):
+        return self.costs[command.task]
+
+    def end(self, job, at_ns):
+        return Completed(job, job, at_ns)
+
+
+def wall_run(spec, worker, feed, delays=(0,), patience_ns=PATIENCE_NS):
+    wall = worker.wall
+    wall.delays = delays
+    worker.hang_timeout_ns = patience_ns
+    journal = Calls()
+    loop = WallLoop(Kernel(spec), iter(feed), worker, journal, wall)
+    loop.run()
+    return journal.calls, loop.late_ns.summary()["max"]
+
+
+def arrivals(scenario):
+    at_ns, feed = 0, []
+    for handle, one in enumerate(scenario.arrivals):
+        at_ns += one.gap_ns
+        source = scenario.spec.sources[one.source % len(scenario.spec.sources)].name
+        capture_ns = at_ns - one.capture_age_ns
+        feed.append((at_ns, Arrived(source, handle, capture_ns, at_ns, -1 - handle)))
+    return feed
+
+
+def wall_scenarios():
+    """Scenarios that can come at the wall clock: nothing is preempted, and all work ends."""
+    return scenarios(Limits(recorded=False)).map(
+        lambda one: replace(
+            one,
+            spec=replace(
+                one.spec, devices=tuple(replace(d, preemptive=False) for d in one.spec.devices)
+            ),
+            costs=tuple(3 if cost is None else cost for cost in one.costs),
+        )
+    )
+
+
+@examples(60)
+@given(wall_scenarios())
+def test_a_driver_that_is_never_late_decides_as_in_virtual_time(scenario):
+    assume(scenario.spec.sources and scenario.arrivals)
+    feed = arrivals(scenario)
+    expected = run(scenario.spec, Script(scenario), feed)
+    calls, late = wall_run(scenario.spec, FakeWorker(scenario, FakeWall()), feed)
+    assert telling(calls) == telling(expected)
+    assert late == 0
+
+
+@examples(60)
+@given(wall_scenarios(), st.lists(st.integers(0, 9), min_size=1, max_size=4))
+def test_a_late_driver_loses_no_release_and_moves_none(scenario, delays):
+    """Timers keep their nominal instants and arrivals their log times; every job ends."""
+    assume(scenario.spec.sources and scenario.arrivals)
+    feed = arrivals(scenario)
+    calls, _ = wall_run(scenario.spec, FakeWorker(scenario, FakeWall()), feed, tuple(delays))
+    times = [at for at, *_ in calls]
+    assert times == sorted(times)
+    handed = [(at, e) for at, events, _ in calls for e in events if isinstance(e, Arrived)]
+    assert [event for _, event in handed] == [event for _, event in feed]
+    kernel = Kernel(scenario.spec)
+    for at_ns, events, commands in calls:
+        assert kernel.handle(at_ns, events) == commands
+    assert not kernel.working_jobs
+    assert sum(Drain() in events for _, events, _ in calls) == 1
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5))
+def test_a_logical_publication_does_not_depend_on_late_wake_ups(delays):
+    """Met jobs publish at their deadlines, and what they read was bound at nominal releases."""
+    spec = Bench(
+        stage("see", "lidar", deadline_ns=20, publish="at_deadline"),
+        timer(
+            "act",
+            25,
+            inputs=(sampled("see", optional=True),),
+            deadline_ns=12,
+            publish="at_deadline",
+        ),
+        devices=(device(slots=2),),
+    ).spec
+    feed = [(at, Arrived("lidar", i, at, at, -1 - i)) for i, at in enumerate(range(0, 200, 20))]
+    costs = {"see": 5, "act": 2}
+
+    def seen(delays):
+        calls, _ = wall_run(spec, Costs(costs, FakeWall()), feed, tuple(delays))
+        commands = [c for _, _, commands in calls for c in commands]
+        made = {c.job: c for c in commands if isinstance(c, Dispatch)}
+        ended = [e.job for _, events, _ in calls for e in events if isinstance(e, Completed)]
+        assert sorted(made) == sorted(ended)
+        names = {
+            job: (made[job].task, made[job].index) for job in made
+        }  # outputs by what made them
+        reads = {
+            names[job]: (c.release_ns, [names.get(handle, handle) for handle in c.inputs])
+            for job, c in made.items()
+        }
+        return sorted(c.publish_ns for c in commands if isinstance(c, Publish)), reads
+
+    assert seen(delays) == seen([0])
+
+
+def test_a_message_that_came_meanwhile_is_taken_in_before_the_timer_after_it():
+    """Woken at 12 for 3, the driver gives the timer of 5 the message of 3."""
+    spec = Bench(
+        stage("see", "lidar", deadline_ns=50),
+        timer(
+            "act",
+            5,
+            inputs=(sampled("lidar", optional=True),),
+            deadline_ns=50,
+            publish="at_deadline",
+        ),
+        devices=(device(slots=2),),
+    ).spec
+    feed = [(at, Arrived("lidar", at, at, at, -1 - at)) for at in (3, 8)]
+    calls, late = wall_run(spec, Costs({"see": 1, "act": 1}, FakeWall()), feed, (9,))
+    reads = {
+        c.release_ns: c.inputs
+        for _, _, commands in calls
+        for c in commands
+        if isinstance(c, Dispatch) and c.task == "act"
+    }
+    assert reads[5] == (-4,)
+    assert late == 9
+
+
+def test_a_job_reported_after_its_due_time_is_late_however_early_it_ended():
+    spec = Bench(stage("see", "lidar", deadline_ns=10, budget_ns=20)).spec
+    feed = [(0, Arrived("lidar", 0, 0, 0, -1))]
+    calls, _ = wall_run(spec, Costs({"see": 8}, FakeWall()), feed, (5, 0))
+    assert outcomes(calls) == [(0, "late", 13)]
+
+
+def test_a_job_that_does_not_answer_is_given_up_and_its_late_end_ignored():
+    spec = Bench(stage("stuck", "lidar"), stage("see", "lidar"), devices=(device(slots=2),)).spec
+    feed = [(at, Arrived("lidar", at, at, at, -1 - at)) for at in (0, 60, 120)]
+    worker = Costs({"stuck": None, "see": 2}, FakeWall())
+    calls, _ = wall_run(spec, worker, feed, patience_ns=50)
+    assert worker.given_up == [(0, 50)]
+    ends = {job: outcome for job, outcome, _ in outcomes(calls)}
+    assert ends[0] == "aborted"
+    assert sorted(ends) == list(range(6))
+
+    worker = Costs({"stuck": 70, "see": 2}, FakeWall())
+    calls, _ = wall_run(spec, worker, feed, patience_ns=50)
+    completed = [e.job for _, events, _ in calls for e in events if isinstance(e, Completed)]
+    assert worker.given_up == [(0, 50)]
+    assert 0 not in completed
