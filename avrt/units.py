@@ -38,6 +38,16 @@ def period_ns(text: str) -> int:
     return _whole(NS_PER_S / number, text)
 
 
+def metres(text: str) -> float:
+    """Return a length such as `"0.6 m"` in metres; ValueError says what was expected."""
+    return _in_unit(text, "m", 'a length in metres, such as "0.6 m"')
+
+
+def degrees(text: str) -> float:
+    """Return an angle such as `"-90 deg"` in degrees; ValueError says what was expected."""
+    return _in_unit(text, "deg", 'an angle in degrees, such as "-90 deg"')
+
+
 def format_ns(ns: int) -> str:
     """Return a duration as a person writes it: the largest unit that keeps it readable."""
     magnitude = abs(ns)
@@ -45,6 +55,13 @@ def format_ns(ns: int) -> str:
         if magnitude >= NS_PER_UNIT[unit]:
             return f"{ns / NS_PER_UNIT[unit]:.6g} {unit}"
     return f"{ns} ns"
+
+
+def _in_unit(text: str, unit: str, expected: str) -> float:
+    number, found = _split(text, expected)
+    if found != unit:
+        raise ValueError(_expected(expected, text))
+    return float(number)
 
 
 def _split(text: str, expected: str) -> tuple[Decimal, str]:

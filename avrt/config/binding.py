@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import ModuleType
 
+    from avrt.model.frames import Frames
     from avrt.model.spec import StageSpec
 
 _FAILURES = (
@@ -60,6 +61,9 @@ class _Process(Protocol):
 class BoundStage(Protocol):
     """A stage ready to run; `process` takes its inputs by keyword and returns a payload."""
 
+    output_frame: str
+
+    def calibrate(self, frames: Frames) -> None: ...
     def warm(self) -> None: ...
     def process(self, **inputs: object) -> object: ...
     def freeze(self) -> object: ...

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from avrt.config.calibration import fill_calibration
 from avrt.config.node import Node, from_python
 from avrt.config.reader import (
     NOT_AVAILABLE,
@@ -91,6 +92,7 @@ def _pipeline(root: Node) -> PipelineSpec:
     assert isinstance(devices, tuple)
     device_names = [device.name for device in devices]
     stages = named(root.mapping()["stages"], "stages by name")
+    fill_calibration(root, values)
     values["stages"] = tuple(read_stage(key, node, device_names) for key, node in stages.items())
     spec = build(PipelineSpec, values)
     try:
@@ -145,7 +147,7 @@ def _policy(node: Node) -> str:
 
 
 def _as_it_is(node: Node) -> object:
-    return node  # stages are read once the devices are known
+    return node  # stages are read once the devices are known; calibration fills several fields
 
 
 PIPELINE_KEYS = (
@@ -155,6 +157,7 @@ PIPELINE_KEYS = (
     Key("sources", "sources", _sources),
     Key("stages", "stages", _as_it_is, example="{NAME: {run: my_stage.py:Name, ...}}"),
     Key("chains", "chains", _chains),
+    Key("calibration", "calibration", _as_it_is),
     Key("ladder", "ladder", not_available("a degradation ladder")),
     Key("table", "table", not_available("the time-triggered table")),
 )

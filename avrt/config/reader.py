@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from avrt.config.node import SHOWN_CHARS_MAX, Node, short
 from avrt.errors import did_you_mean
-from avrt.units import duration_ns, period_ns
+from avrt.units import degrees, duration_ns, metres, period_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 NOT_AVAILABLE = "is not available in this version; remove it"
 
@@ -120,6 +121,53 @@ def rate(node: Node) -> int:
     return _quantity(node, period_ns, 'a rate with its unit, such as "10 Hz"')
 
 
+def length(node: Node) -> float:
+    """Return a length such as `0.6 m` in metres."""
+    return _quantity(node, metres, 'a length with its unit, such as "0.6 m"')
+
+
+def angle(node: Node) -> float:
+    """Return an angle such as `-90 deg` in degrees."""
+    return _quantity(node, degrees, 'an angle with its unit, such as "-90 deg"')
+
+
+def triple(read: Callable[[Node], float]) -> Callable[[Node], tuple[float, ...]]:
+    """Return a reader of a list of three such values."""
+
+    def read_three(node: Node) -> tuple[float, ...]:
+        items = node.items("a list of three")
+        if len(items) != 3:
+            raise node.fail(f"expected a list of three, found {len(items)}")
+        return tuple(read(item) for item in items)
+
+    return read_three
+
+
+def numbers(count: int) -> Callable[[Node], tuple[float, ...]]:
+    """Return a reader of a list of so many numbers."""
+
+    def read(node: Node) -> tuple[float, ...]:
+        items = node.items(f"{count} numbers")
+        if len(items) != count or any(type(item.value) not in {int, float} for item in items):
+            shown = ", ".join(item.shown for item in items[: count + 1])
+            raise node.fail(f"expected {count} numbers, found {shown or 'none'}")
+        return tuple(float(item.text) for item in items)
+
+    return read
+
+
+def rows(count: int, width: int) -> Callable[[Node], tuple[float, ...]]:
+    """Return a reader of a matrix, row after row, as one tuple."""
+
+    def read(node: Node) -> tuple[float, ...]:
+        items = node.items(f"{count} rows of {width} numbers")
+        if len(items) != count:
+            raise node.fail(f"expected {count} rows of {width} numbers, found {len(items)} rows")
+        return tuple(number for item in items for number in numbers(width)(item))
+
+    return read
+
+
 def ratio(node: Node) -> tuple[int, int]:
     """Return (m, k) of `m of k`."""
     match = _RATIO.fullmatch(node.text) if isinstance(node.value, str) else None
@@ -150,7 +198,7 @@ def not_available(what: str) -> Callable[[Node], object]:
     return refuse
 
 
-def _quantity(node: Node, convert: Callable[[str], int], expected: str) -> int:
+def _quantity(node: Node, convert: Callable[[str], N], expected: str) -> N:
     if type(node.value) not in {str, int, float} or len(node.text) > SHOWN_CHARS_MAX:
         raise node.fail(f"expected {expected}, found {node.shown}")
     try:

@@ -179,6 +179,8 @@ def _codec(hint: object) -> _Codec:
 def _class_codec(kind: type) -> _Codec:
     if kind in _SCALARS:
         return _scalar(kind)
+    if kind is float:
+        return _Codec(_finite, _finite, plain=True)
     if issubclass(kind, Enum):
         return _enum(kind)
     assert is_dataclass(kind), f"no codec for {kind}"
@@ -202,6 +204,12 @@ def _scalar(kind: type) -> _Codec:
         return data
 
     return _Codec(check, check, plain=True)
+
+
+def _finite(data: object) -> object:
+    if type(data) is not float or not math.isfinite(data):
+        raise _expected("a finite number with a decimal point", data)
+    return data
 
 
 def _enum(kind: type[Enum]) -> _Codec:

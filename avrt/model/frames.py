@@ -7,6 +7,7 @@ frames of one tree are related by the path between them (REP 105 has the same mo
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Matrix = tuple[float, ...]
 
+SAME_METRES, SAME_DEGREES = 0.001, 0.1  # closer transforms are the same, written differently
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
@@ -34,6 +36,47 @@ class TransformSpec:
     child: str
     matrix: Matrix
     origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A transform that disagrees with those before it.
+
+    Attributes:
+        known: the transform that they give for the same frames.
+        metres, degrees: how far the two are apart.
+    """
+
+    refused: TransformSpec
+    known: TransformSpec
+    metres: float
+    degrees: float
+
+    def __str__(self) -> str:
+        frames = f"{self.refused.child} in {self.refused.parent}"
+        places = f"{self.known.origin} and {self.refused.origin}"
+        apart = f"{self.metres:.3g} m and {self.degrees:.3g} deg apart"
+        return f"{frames}: {places} are {apart}; the first is taken"
+
+
+def merged(
+    transforms: Iterable[TransformSpec],
+) -> tuple[tuple[TransformSpec, ...], list[Contradiction]]:
+    """Return those that say something new, and those that contradict the ones before them."""
+    kept: list[TransformSpec] = []
+    contradictions: list[Contradiction] = []
+    for one in transforms:
+        frames = Frames(kept)
+        if not frames.connects(one.child, one.parent):
+            kept.append(one)
+            continue
+        known = frames.between(one.child, one.parent)
+        metres, degrees = apart(known, one.matrix)
+        if metres > SAME_METRES or degrees > SAME_DEGREES:
+            origin = next((k.origin for k in kept if _relates(k, one)), "other transforms")
+            before = TransformSpec(parent=one.parent, child=one.child, matrix=known, origin=origin)
+            contradictions.append(Contradiction(one, before, metres, degrees))
+    return tuple(kept), contradictions
 
 
 class Frames:
@@ -54,6 +97,17 @@ class Frames:
         """
         if source == target:
             return IDENTITY
+        known = self._reached(source)
+        if target not in known:
+            raise DataFault("no_transform", self._missing(source, target, list(known)))
+        return known[target]
+
+    def connects(self, source: str, target: str) -> bool:
+        """Tell whether a chain of transforms leads from one frame to the other."""
+        return target in self._reached(source)
+
+    def _reached(self, source: str) -> dict[str, Matrix]:
+        """Return every frame that a chain of transforms leads to, with the way from `source`."""
         known = {source: IDENTITY}
         waiting = deque([source])
         while waiting:
@@ -62,9 +116,7 @@ class Frames:
                 if neighbour not in known:
                     known[neighbour] = composed(matrix, known[frame])
                     waiting.append(neighbour)
-        if target not in known:
-            raise DataFault("no_transform", self._missing(source, target, list(known)))
-        return known[target]
+        return known
 
     def _missing(self, source: str, target: str, reached: list[str]) -> str:
         what = f"no transform leads from frame {source!r} to {target!r}"
@@ -93,3 +145,46 @@ def inverted(matrix: Matrix) -> Matrix:
         a, b, c = matrix[j], matrix[4 + j], matrix[8 + j]
         result += [a, b, c, -(a * x + b * y + c * z)]
     return tuple(result)
+
+
+def apart(first: Matrix, second: Matrix) -> tuple[float, float]:
+    """Return how far two transforms are apart: metres, and degrees of the turn between them."""
+    between = composed(inverted(first), second)
+    metres = math.dist((0.0, 0.0, 0.0), between[3::4])
+    cosine = (between[0] + between[5] + between[10] - 1) / 2
+    return metres, math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
+
+
+def _relates(known: TransformSpec, one: TransformSpec) -> bool:
+    return {known.child, known.parent} == {one.child, one.parent}
+
+
+def placed(translation: tuple[float, ...], rotation: tuple[float, ...]) -> Matrix:
+    """Return the transform of a child that is turned, then moved.
+
+    Args:
+        translation: x, y, z of the child's origin in the parent, metres.
+        rotation: roll, pitch and yaw about the parent's fixed x, y and z in this order, degrees.
+    """
+    (sr, cr), (sp, cp), (sy, cy) = (
+        (math.sin(a), math.cos(a)) for a in (math.radians(angle) for angle in rotation)
+    )
+    x, y, z = translation
+    return (
+        cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, x,
+        sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, y,
+        -sp, cp * sr, cp * cr, z,
+    )  # fmt: skip
+
+
+def turn_error(matrix: Matrix) -> float:
+    """Return how far the left 3 x 3 numbers are from a rotation: the largest wrong product."""
+    rows = [matrix[i : i + 3] for i in (0, 4, 8)]
+    worst = 0.0
+    for i, first in enumerate(rows):
+        for j, second in enumerate(rows):
+            product = sum(a * b for a, b in zip(first, second, strict=True))
+            worst = max(worst, abs(product - (i == j)))
+    (a, b, c), (d, e, f), (g, h, k) = rows
+    determinant = a * (e * k - f * h) - b * (d * k - f * g) + c * (d * h - e * g)
+    return max(worst, abs(determinant - 1))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
+from avrt.model.frames import TransformSpec  # noqa: TC001 - the codec reads the fields' types
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -67,6 +69,22 @@ class SourceSpec:
     period_ns: int | None = None
     frame: str = ""
     clock_offset_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraSpec:
+    """The model of a rectified camera whose log has none.
+
+    Attributes:
+        frame: its optical frame.
+        width_px, height_px: size of its images.
+        projection: 12 numbers, rows of the 3 x 4 matrix from that frame to pixels.
+    """
+
+    frame: str
+    width_px: int
+    height_px: int
+    projection: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +172,13 @@ class ChainSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineSpec:
-    """Everything the kernel and the drivers need to know before time starts."""
+    """Everything the kernel and the drivers need to know before time starts.
+
+    Attributes:
+        transforms: where the sensors are mounted.
+        cameras: models of cameras, by frame.
+        tf_topics: topics of the log that hold more transforms.
+    """
 
     name: str
     policy: Policy = "edf"
@@ -162,6 +186,9 @@ class PipelineSpec:
     sources: tuple[SourceSpec, ...] = ()
     stages: tuple[StageSpec, ...]
     chains: tuple[ChainSpec, ...] = ()
+    transforms: tuple[TransformSpec, ...] = ()
+    cameras: tuple[CameraSpec, ...] = ()
+    tf_topics: tuple[str, ...] = ()
 
     def stage(self, name: str) -> StageSpec:
         return next(stage for stage in self.stages if stage.name == name)

@@ -29,7 +29,12 @@ class Stage:
     an optional input may be None. It returns a payload, which avrt stamps and publishes. "Nothing
     seen" is a payload too: returning None is a fault. A payload is plain data, arrays and
     dataclasses; it belongs to its readers, so its arrays become read-only: return new ones.
+
+    Attributes:
+        output_frame: coordinate frame of what `process` returns; "" for that of its trigger.
     """
+
+    output_frame: str = ""
 
     def calibrate(self, frames: Frames) -> None:
         """Take the rigid transforms between the sensors' frames; called once, before `warm`."""

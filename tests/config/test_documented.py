@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from avrt.config import pipeline, stage_keys
+from avrt.config import calibration, pipeline, stage_keys
 
 TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
 TABLES = {
@@ -15,6 +15,7 @@ TABLES = {
     "source": pipeline.SOURCE_KEYS,
     "stage": stage_keys.STAGE_KEYS,
     "chain": pipeline.CHAIN_KEYS,
+    "calibration": calibration.CALIBRATION_KEYS,
 }
 
 
