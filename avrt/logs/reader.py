@@ -18,6 +18,8 @@ from avrt.logs.comma_reader import FOLDER, CommaReader
 from avrt.logs.extents import File
 from avrt.logs.mcap_file import MAGIC
 from avrt.logs.mcap_reader import McapReader
+from avrt.logs.rosbag2_reader import ZSTD_MAGIC, Rosbag2Reader, open_bag
+from avrt.logs.sqlite_reader import SQLITE_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,12 +69,14 @@ def open_log(path: str | Path) -> LogReader:
     if path.is_dir():
         return _open_folder(path)
     file = File(path)
-    magic = file.read_at(0, len(BAG_MAGIC))
+    magic = file.read_at(0, len(SQLITE_MAGIC))
     if magic.startswith(MAGIC):
         return McapReader(file)
-    if magic == BAG_MAGIC:
+    if magic.startswith(BAG_MAGIC):
         return BagReader(file)
     file.close()
+    if magic == SQLITE_MAGIC or magic.startswith(ZSTD_MAGIC):
+        return Rosbag2Reader([path], path)
     found = repr(magic) if magic else "an empty file"
     raise InputError(f"expected {ACCEPTED}, found {found}", str(path))
 
@@ -80,4 +84,7 @@ def open_log(path: str | Path) -> LogReader:
 def _open_folder(path: Path) -> LogReader:
     if (path / FOLDER).is_dir():
         return CommaReader(path)
+    bag = open_bag(path)
+    if bag is not None:
+        return bag
     raise InputError(f"expected {ACCEPTED}, found a folder of none of them", str(path))
