@@ -1,4 +1,4 @@
-"""Draw what is tracked into the camera's image: the `Overlay` stage.
+"""Draw what is tracked into the camera's image: the `Overlay` stage; `Detector` is here by name.
 
 Each box's twelve edges are moved into the camera's frame, cut off at a plane shortly before the
 lens (the part behind a pinhole camera would appear upside down), and projected with the camera's
@@ -19,6 +19,7 @@ import numpy as np
 from avrt.errors import SpecError
 from avrt.model.stage import Stage
 from avrt.payload import ImageBoxes
+from avrt.stages.image_detector import Detector
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from avrt.model.message import Message
     from avrt.payload import Box, Image, Track, Tracks
+
+__all__ = ["Detector", "Overlay"]
 
 NEAR_PLANE = 0.5  # metres in front of the lens
 CORNERS = np.array(

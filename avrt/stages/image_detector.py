@@ -1,0 +1,162 @@
+"""Find road users in a camera image with a small network: the `Detector` stage.
+
+Decode the image, fit it into the network's input (`letterbox`), run the network on each view, turn
+its numbers into boxes (`networks`), and keep one box for each object (`suppression`). A vehicle may
+look like a car and like a truck: those two compete, a person and a bicycle do not.
+
+The network stays in a file of its own that the pipeline names; avrt ships none.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from avrt.errors import DataFault, SpecError, did_you_mean
+from avrt.model.stage import Stage
+from avrt.payload import ImageDetections
+from avrt.stages.letterbox import canvas, layout
+from avrt.stages.networks import CLASSES, NETWORKS, ROAD_USERS
+from avrt.stages.onnx_session import opened
+from avrt.stages.parameters import check_positive, check_probability
+from avrt.stages.suppression import Candidates, joined, suppressed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from avrt.model.message import Message
+    from avrt.payload import Image
+    from avrt.stages.letterbox import Layout
+    from avrt.stages.networks import Network
+    from avrt.stages.onnx_session import Session
+
+TILES_MAX = 16
+CANDIDATES_MAX = 300  # a view
+CUT_MARGIN = 0.02  # of a view's width: a box that ends so near to an inner border is cut by it
+VEHICLES = {"car", "truck"}
+
+
+class Detector(Stage):
+    """Turn an image into boxes of road users, best score first.
+
+    Args:
+        model: path of the network, an ONNX file; a relative one starts at the current folder.
+        network: its family, "yolox", "nanodet" or "fastestdet"; told from its shapes by default.
+        tiles: views side by side that a wide image is cut into, at most.
+        score_min: lowest score; by default the one of the network's family.
+        iou_max: boxes of two objects overlap by no more, intersection over union.
+        threads: that the network computes with; results are the same at every run with one.
+        providers: execution providers of onnxruntime, the preferred one first.
+    """
+
+    def __init__(  # noqa: PLR0913 - every one is a parameter in the pipeline file
+        self,
+        *,
+        model: str,
+        network: str | None = None,
+        tiles: int = 1,
+        score_min: float | None = None,
+        iou_max: float = 0.5,
+        threads: int = 1,
+        providers: Sequence[str] = ("CPUExecutionProvider",),
+    ) -> None:
+        check_positive(tiles=tiles, threads=threads)
+        check_probability(iou_max=iou_max)
+        if tiles > TILES_MAX:
+            raise SpecError(f"expected at most {TILES_MAX} tiles, found {tiles}", ("tiles",))
+        if score_min is not None:
+            check_probability(score_min=score_min)
+        self.session = opened(model, threads, providers)
+        self.network = recognised(self.session, network)
+        self.input_name = self.session.get_inputs()[0].name
+        self.tiles = tiles
+        self.score_min = self.network.score_min if score_min is None else score_min
+        self.iou_max = iou_max
+        self._layout = lru_cache(maxsize=4)(self._new_layout)
+
+    def warm(self) -> None:
+        """Look at a blank image once, so that the first one finds all memory and libraries ready."""
+        width, height = self.network.size
+        self._found(np.full((height, width * self.tiles, 3), 114, np.uint8))
+
+    def process(self, image: Message[Image]) -> ImageDetections:
+        """Return what the network finds, in pixels of the image."""
+        try:
+            rgb = image.payload.pixels()
+        except (OSError, ValueError) as error:
+            raise DataFault("image", f"it cannot be decoded: {error}") from error
+        found = self._found(rgb)
+        return ImageDetections(
+            boxes=found.boxes,
+            scores=found.scores,
+            labels=tuple(ROAD_USERS[index] for index in found.classes.tolist()),
+            width_px=rgb.shape[1],
+            height_px=rgb.shape[0],
+            info=image.payload.info,
+        )
+
+    def _found(self, rgb: NDArray[np.uint8]) -> Candidates:
+        height, width = rgb.shape[:2]
+        shown = self._layout(width, height)
+        views = [
+            self._in_view(view, shown, index) for index, view in enumerate(shown.views(rgb))
+        ]
+        return suppressed(joined(views, GROUPS), GROUPS, self.iou_max)
+
+    def _new_layout(self, width: int, height: int) -> Layout:
+        return layout((width, height), self.network.size, self.tiles)
+
+    def _in_view(self, view: NDArray[np.uint8], shown: Layout, index: int) -> Candidates:
+        """Return what one view shows, in pixels of the image."""
+        whole = canvas(view, self.network.size, self.network.grey)
+        outputs = self.session.run(None, {self.input_name: self.network.prepared(whole)})
+        boxes, scores, classes = self.network.decoded(outputs, self.score_min)
+        width, height = shown.shown(index)
+        boxes = np.clip(boxes, 0, np.array([width, height] * 2, np.float32))
+        margin = CUT_MARGIN * width
+        cut = np.stack([boxes[:, 0] <= margin, boxes[:, 2] >= width - margin], axis=1)
+        cut &= [index > 0, index < len(shown.lefts) - 1]
+        sound = (boxes[:, 2:] > boxes[:, :2]).all(axis=1) & (GROUPS[classes] >= 0)
+        found = Candidates(shown.to_picture(boxes, index), scores, classes, cut).taken(sound)
+        found = found.taken(np.argsort(-found.scores, kind="stable")[:CANDIDATES_MAX])
+        return suppressed(found, GROUPS, self.iou_max)
+
+
+def recognised(session: Session, name: str | None = None) -> Network:
+    """Return the family of a network, by its shapes or by its name, at the size of its input.
+
+    Raises:
+        SpecError: there is no such family, or the network's shapes fit none or not this one.
+    """
+    if name is not None and name not in NETWORKS:
+        what = f"expected a family of networks, found {name!r}; {did_you_mean(name, NETWORKS)}"
+        raise SpecError(what, ("network",))
+    inputs = [(slot.type, slot.shape) for slot in session.get_inputs()]
+    outputs = [tuple(slot.shape) for slot in session.get_outputs()]
+    match inputs:
+        case [("tensor(float)", [1, 3, int(height), int(width)])]:
+            size = (width, height)
+        case _:
+            what = f"expected one float input of the shape [1, 3, height, width], found {inputs}"
+            raise SpecError(what, ("model",))
+    known = NETWORKS if name is None else {name: NETWORKS[name]}
+    for family in known.values():
+        if family.fits(size, outputs):
+            return family(size)
+    what = f"expected the outputs of {' or '.join(known)} for an input of {width} x {height}"
+    raise SpecError(f"{what}, found {outputs}", ("model",))
+
+
+def _groups() -> NDArray[np.int64]:
+    """Return the group of each class of COCO, (80,); -1 for what is no road user."""
+    labels = [ROAD_USERS.get(index, "") for index in range(CLASSES)]
+    names = ["vehicle" if label in VEHICLES else label for label in labels]
+    order = ["vehicle", "pedestrian", "cyclist"]
+    return np.array([order.index(name) if name else -1 for name in names], np.int64)
+
+
+GROUPS = _groups()
