@@ -3,11 +3,11 @@
     python tools/score_camera.py KITTI_TRAINING NETWORK.onnx... [--tiles 1 3] [--repeats 20]
 
 KITTI_TRAINING holds `image_2` and `label_2`. An object counts if it is a road user of at least 25
-pixels height; it is found if a box of its kind (vehicle, or person: pedestrian and cyclist) overlaps
-it by at least half, one box an object, best score first. Boxes that lie in a DontCare region, or are
-lower than 25 pixels, or show an object that does not count, are neither right nor wrong. Intervals
-are Wilson's, 95 % (JASA 22, 1927): the objects of five frames are few. Prints one JSON object; times
-are those of `Detector.process`, decoding included, after its warm-up.
+pixels height; it is found if a box of its kind (vehicle, or person: pedestrian and cyclist)
+overlaps it by at least half, one box an object, best score first. Boxes that lie in a DontCare
+region, or are lower than 25 pixels, or show an object that does not count, are neither right nor
+wrong. Intervals are Wilson's, 95 % (JASA 22, 1927): the objects of five frames are few. Prints one
+JSON object; times are those of `Detector.process`, decoding included, after its warm-up.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ The network stays in a file of its own that the pipeline names; avrt ships none.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.errors import DataFault, SpecError, did_you_mean
+from avrt.errors import SpecError, did_you_mean
 from avrt.model.stage import Stage
 from avrt.payload import ImageDetections
+from avrt.stages.decoding import decoded, prepare
 from avrt.stages.letterbox import canvas, layout
 from avrt.stages.networks import CLASSES, NETWORKS, ROAD_USERS
 from avrt.stages.onnx_session import opened
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from avrt.model.message import Message
     from avrt.payload import Image
     from avrt.stages.letterbox import Layout
-    from avrt.stages.networks import Network
-    from avrt.stages.onnx_session import Session
+    from avrt.stages.networks import Network, Shape
+    from avrt.stages.onnx_session import Session, Slot
 
 TILES_MAX = 16
 CANDIDATES_MAX = 300  # a view
@@ -76,19 +76,16 @@ class Detector(Stage):
         self.tiles = tiles
         self.score_min = self.network.score_min if score_min is None else score_min
         self.iou_max = iou_max
-        self._layout = lru_cache(maxsize=4)(self._new_layout)
 
     def warm(self) -> None:
-        """Look at a blank image once, so that the first one finds all memory and libraries ready."""
+        """Look at a blank image once, so that the first one finds all memory ready."""
+        prepare()
         width, height = self.network.size
         self._found(np.full((height, width * self.tiles, 3), 114, np.uint8))
 
     def process(self, image: Message[Image]) -> ImageDetections:
         """Return what the network finds, in pixels of the image."""
-        try:
-            rgb = image.payload.pixels()
-        except (OSError, ValueError) as error:
-            raise DataFault("image", f"it cannot be decoded: {error}") from error
+        rgb = decoded(image.payload)
         found = self._found(rgb)
         return ImageDetections(
             boxes=found.boxes,
@@ -100,15 +97,9 @@ class Detector(Stage):
         )
 
     def _found(self, rgb: NDArray[np.uint8]) -> Candidates:
-        height, width = rgb.shape[:2]
-        shown = self._layout(width, height)
-        views = [
-            self._in_view(view, shown, index) for index, view in enumerate(shown.views(rgb))
-        ]
+        shown = layout((rgb.shape[1], rgb.shape[0]), self.network.size, self.tiles)
+        views = [self._in_view(view, shown, index) for index, view in enumerate(shown.views(rgb))]
         return suppressed(joined(views, GROUPS), GROUPS, self.iou_max)
-
-    def _new_layout(self, width: int, height: int) -> Layout:
-        return layout((width, height), self.network.size, self.tiles)
 
     def _in_view(self, view: NDArray[np.uint8], shown: Layout, index: int) -> Candidates:
         """Return what one view shows, in pixels of the image."""
@@ -135,20 +126,32 @@ def recognised(session: Session, name: str | None = None) -> Network:
     if name is not None and name not in NETWORKS:
         what = f"expected a family of networks, found {name!r}; {did_you_mean(name, NETWORKS)}"
         raise SpecError(what, ("network",))
-    inputs = [(slot.type, slot.shape) for slot in session.get_inputs()]
-    outputs = [tuple(slot.shape) for slot in session.get_outputs()]
-    match inputs:
-        case [("tensor(float)", [1, 3, int(height), int(width)])]:
-            size = (width, height)
-        case _:
-            what = f"expected one float input of the shape [1, 3, height, width], found {inputs}"
-            raise SpecError(what, ("model",))
+    size = _input_size(session)
+    outputs = [_shape(slot) for slot in session.get_outputs()]
     known = NETWORKS if name is None else {name: NETWORKS[name]}
     for family in known.values():
         if family.fits(size, outputs):
             return family(size)
-    what = f"expected the outputs of {' or '.join(known)} for an input of {width} x {height}"
-    raise SpecError(f"{what}, found {outputs}", ("model",))
+    what = f"expected the outputs of {' or '.join(known)} for an input of {size[0]} x {size[1]}"
+    raise SpecError(f"{what}, found {outputs}", ("model",) if name is None else ("network",))
+
+
+def _input_size(session: Session) -> tuple[int, int]:
+    """Return width and height of the one input."""
+    inputs = session.get_inputs()
+    match [(slot.type, _shape(slot)) for slot in inputs]:
+        case [("tensor(float)", (1, 3, height, width))] if height > 0 and width > 0:
+            return width, height
+        case _:
+            found = ", ".join(f"{slot.type} {slot.shape}" for slot in inputs)
+            what = f"expected one input, tensor(float) [1, 3, height, width], found {found}"
+            raise SpecError(what, ("model",))
+
+
+def _shape(slot: Slot) -> Shape:
+    """Return a shape for one image; a dimension that is left open, other than this one, is -1."""
+    sides = [side if isinstance(side, int) else -1 for side in slot.shape]
+    return (1, *sides[1:]) if sides and sides[0] == -1 else tuple(sides)
 
 
 def _groups() -> NDArray[np.int64]:

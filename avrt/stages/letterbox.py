@@ -2,9 +2,9 @@
 
 The picture is scaled once and keeps its aspect, so that `tiles` views side by side, neighbours
 overlapping, span its width, or its height fills a view, whichever comes first. It is then cut into
-as many views as that takes, which may be fewer: one view is the classic letterbox, the whole picture
-above a grey strip. An object that one view shows in part, its neighbour shows whole if it is
-narrower than the overlap (`suppression` merges what two views show).
+as many views as that takes, which may be fewer: one view is the classic letterbox, the whole
+picture above a grey strip. An object that one view shows in part, its neighbour shows whole if it
+is narrower than the overlap (`suppression` merges what two views show).
 
 A KITTI image is 3.3 times as wide as high: as a whole, a network of 416 pixels sees it at a third
 of its resolution; three views show it at nine tenths.
@@ -74,11 +74,9 @@ class Layout:
 
 
 def layout(picture: tuple[int, int], view: tuple[int, int], tiles: int) -> Layout:
-    """Return how pictures of a size, (width, height) in pixels, are shown in at most `tiles` views.
+    """Return how pictures of one size are shown in at most `tiles` views, at least one.
 
-    Args:
-        picture, view: width and height, pixels.
-        tiles: how many views side by side, at least 1.
+    Sizes are width and height in pixels: of the picture, and of a view.
     """
     (width, height), (view_width, view_height) = picture, view
     span = view_width * (tiles - (tiles - 1) * OVERLAP)

@@ -4,18 +4,19 @@ Three families of small one-shot detectors, all trained on the 80 classes of COC
 anchor boxes; each is known by the shapes of its outputs. Their input is (1, 3, H, W) float32 with
 the colours in the order blue, green, red.
 
-*yolox* (Ge et al., "YOLOX", arXiv 2107.08430, section 2.3; decoupled head, anchor free): cells of 8,
-16 and 32 pixels, rows first. A cell gives dx, dy, w, h, "object" and 80 class probabilities; the
-centre is (cell + d) * stride, the size exp(.) * stride, the score object * class. Input: 0 to 255.
+*yolox* (Ge et al., "YOLOX: Exceeding YOLO Series in 2021", arXiv 2107.08430, section 2; decoupled
+head, anchor free): cells of 8, 16 and 32 pixels, rows first. A cell gives dx, dy, w, h, "object"
+and 80 class probabilities; the centre is (cell + d) * stride, the size exp(.) * stride, the score
+object * class. Input: 0 to 255.
 
-*nanodet* (NanoDet-m; Li et al., "Generalized Focal Loss", NeurIPS 2020, section 3): cells as above. For
-each side of the box a cell gives n + 1 numbers whose softmax is the distribution of the distance from
-the cell's centre over 0..n strides; the distance is its mean. The class probability is the score.
-Input: normalised by the mean and the deviation of ImageNet.
+*nanodet* (NanoDet-m, github.com/RangiLyu/nanodet; head of Li et al., "Generalized Focal Loss",
+NeurIPS 2020, section 3): cells as above. For each side of the box a cell gives n + 1 numbers whose
+softmax is the distribution of the distance from the cell's middle pixel over 0..n strides; the
+distance is its mean. The class probability is the score. Input: normalised as for ImageNet.
 
-*fastestdet* (github.com/dog-qiuqiu/FastestDet, BSD-3): cells of 16 pixels; channels are "object", dx,
-dy, w, h and 80 class probabilities. The centre is (cell + tanh(d)) * stride, the size the sigmoid
-times the whole input, the score object^0.6 * class^0.4. Input: 0 to 1.
+*fastestdet* (github.com/dog-qiuqiu/FastestDet): cells of 16 pixels; channels are "object", dx, dy,
+w, h and 80 class probabilities. The centre is (cell + tanh(d)) * stride, the size the sigmoid times
+the whole input, the score object^0.6 * class^0.4. Input: 0 to 1.
 
 Shape letters: A cells, K candidates; boxes are left, top, right, bottom in pixels of the input.
 """

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FAILURES = (
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NoModel",
+    "NoSuchFile",
+    "NotImplemented",
+    "RuntimeException",
+)
 ERRORS_ONLY = 3  # log severity: networks of 2021 draw a warning for every weight
 
 
@@ -54,6 +64,8 @@ def opened(model: str, threads: int, providers: Sequence[str]) -> Session:
             holds no network that onnxruntime runs.
     """
     runtime = _imported()
+    if isinstance(providers, str):
+        raise SpecError(f"expected a list of names, found {providers!r}", ("providers",))
     available: list[str] = runtime.get_available_providers()
     for name in providers:
         if name not in available:
@@ -72,7 +84,7 @@ def opened(model: str, threads: int, providers: Sequence[str]) -> Session:
     options.use_deterministic_compute = True
     try:
         session = runtime.InferenceSession(str(path), options, providers=list(providers))
-    except _failures(runtime) as error:
+    except _failures() as error:
         told = " ".join(str(error).split())
         what = f"expected a network that onnxruntime can run, found {path}: {told}"
         raise SpecError(what, ("model",)) from None
@@ -87,9 +99,7 @@ def _imported() -> ModuleType:
         raise SpecError(what, ("model",)) from None
 
 
-def _failures(runtime: ModuleType) -> tuple[type[Exception], ...]:
+def _failures() -> tuple[type[Exception], ...]:
     """Return what onnxruntime raises for a file; its exceptions have no base of their own."""
     state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    names = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoModel")
-    names += ("NoSuchFile", "NotImplemented", "RuntimeException")
-    return tuple(getattr(state, name) for name in names)
+    return tuple(getattr(state, name) for name in FAILURES)

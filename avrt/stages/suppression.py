@@ -2,7 +2,8 @@
 
 *Suppression* is greedy, as in Dalal and Triggs (CVPR 2005): boxes are taken from the best score
 down, and one that overlaps a box already taken by more than a limit is dropped. Boxes of different
-groups never suppress each other. Ties are broken by position, so the order of the input says nothing.
+groups never suppress each other. Ties are broken by position, so the order of the input says
+nothing.
 
 *Views.* A box that ends at the border between two views may show a part of its object. If both
 neighbours cut it, at the same height, the two parts are joined. A cut box is taken after all others
@@ -73,7 +74,7 @@ def suppressed(found: Candidates, groups: NDArray[np.int64], iou_max: float) -> 
         iou_max: two boxes of a group overlap by no more, intersection over union.
     """
     found = found.taken(_order(found))
-    cut = found.cut.any(axis=1)
+    cut = np.asarray(found.cut.any(axis=1))
     limit = np.where(cut, INSIDE, iou_max)
     group = groups[found.classes]
     alive = np.ones(len(found), np.bool_)
@@ -103,9 +104,7 @@ def joined(views: Sequence[Candidates], groups: NDArray[np.int64]) -> Candidates
     return together([*done, before])
 
 
-def _pairs(
-    left: Candidates, right: Candidates, groups: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _pairs(left: Candidates, right: Candidates, groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return which part continues which, (K, 2) int64; the parts most alike find each other."""
     top = np.maximum(left.boxes[:, None, 1], right.boxes[None, :, 1])
     bottom = np.minimum(left.boxes[:, None, 3], right.boxes[None, :, 3])
