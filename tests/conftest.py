@@ -1,8 +1,8 @@
 """Hypothesis: derandomised in the normal run, many random examples under `nightly`.
 
 Choose with `--hypothesis-profile=nightly`. And small logs for whoever replays one. What tests of
-the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`) and of pipeline files
-(`spoilt`) share can be imported by all tests.
+the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
+(`spoilt`) and of stages (`small_networks`) share can be imported by all tests.
 """
 
 import gc
@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("kernel", "drivers", "config")]
+sys.path[:0] = [
+    str(Path(__file__).parent / folder) for folder in ("kernel", "drivers", "config", "stages")
+]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile(

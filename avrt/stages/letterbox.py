@@ -83,7 +83,7 @@ def layout(picture: tuple[int, int], view: tuple[int, int], tiles: int) -> Layou
     scale = min(span / width, view_height / height)
     scaled = max(1, round(width * scale)), max(1, min(view_height, round(height * scale)))
     beyond = max(0, scaled[0] - view_width)
-    count = 1 + math.ceil(beyond / (view_width * (1 - OVERLAP)) - 1e-2)
+    count = min(tiles, 1 + math.ceil(beyond / (view_width * (1 - OVERLAP))))
     lefts = [round(beyond * i / max(1, count - 1)) for i in range(count)]
     return Layout(picture, scaled, view, tuple(lefts))
 
