@@ -23,6 +23,8 @@ class Targets:
         velocity: (N, 2) float32, m/s relative to the sensor along x and y, of a tracking radar.
         strength: (N,) float32, dB, or whatever the sensor calls the power of a return.
         ids: (N,) int64: the sensor's own number of a thing it tracks; -1 for a single return.
+        left_out: how many more there were that are not told: positions that are no numbers, and
+            those beyond the most that a stage gives.
     """
 
     xy: NDArray[np.float32]
@@ -31,6 +33,7 @@ class Targets:
     velocity: NDArray[np.float32]
     strength: NDArray[np.float32]
     ids: NDArray[np.int64]
+    left_out: int = 0
 
     @property
     def count(self) -> int:

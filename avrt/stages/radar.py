@@ -1,0 +1,275 @@
+"""Radar to targets: `CfarDetector` for scanning radars, `TargetFilter` for those that give lists.
+
+A scanning radar turns and gives one picture a revolution, power over range and azimuth, without
+Doppler. `CfarDetector` finds what stands out of the noise (`cfar`) and makes one target of the
+cells of one reflector (`polar`). The defaults are those of the Navtech CTS350-X as the RADIATE
+recordings have it:
+
+* 576 rows of 0.1736 m, 400 columns of 0.9 degrees that begin straight ahead and turn clockwise;
+* a step of the 8-bit picture is half a decibel of power (Navtech's own software divides by two);
+* the stamp is the end of the revolution: the recorder publishes when the azimuth begins anew.
+  Each column is older than the next, so with an ego motion at hand every target is moved to where
+  it is at the stamp if it stands still. Without one, what lies right of straight ahead is told
+  where it was a revolution ago, 2.5 m at 10 m/s.
+
+A receiver always hears noise. Columns of one value only were not measured, and a scan with more
+than a tenth of them is refused instead of telling that nothing is there.
+
+Both stages give a bounded number of targets, nearest first, and say how many they left out.
+
+Shape letters: R range cells, A azimuths, N targets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from avrt.errors import DataFault, SpecError
+from avrt.model.stage import Stage
+from avrt.payload import Targets
+from avrt.stages.cfar import METHODS, Cfar
+from avrt.stages.mounting import Mounts
+from avrt.stages.parameters import (
+    check_below,
+    check_choice,
+    check_not_negative,
+    check_number,
+    check_positive,
+    check_probability,
+    check_whole,
+)
+from avrt.stages.polar import Grid, Returns, returns
+from avrt.stages.target_list import chosen, ground_speed, nearest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from avrt.model.frames import Frames
+    from avrt.model.message import Message
+    from avrt.payload import EgoMotion, Image
+
+DIRECTIONS = ("clockwise", "counterclockwise")
+STAMPS = ("start", "end")
+SECTOR_LOST_MAX = 0.1  # share of the azimuths that may be without any noise
+SQRT_12 = 12**0.5  # a width over this is the standard deviation of a uniform distribution
+
+
+class CfarDetector(Stage):
+    """Turn the picture of a scanning radar into targets, nearest first.
+
+    Args:
+        bins, azimuths: rows and columns of the picture.
+        range_resolution: metres a row.
+        azimuth_first: where column 0 begins, degrees from the x axis, positive to the left.
+        direction: "clockwise" or "counterclockwise", seen from above.
+        decibel: dB of power that one step of the picture means.
+        beam_width: degrees between the half-power points.
+        method: "os" or "ca", see `cfar`.
+        pfa: wanted rate of false alarms, for each cell.
+        guard, window, rank: see `cfar.Cfar`.
+        reach_bins: rows on each side that one reflector fills.
+        cells_min: fewest detected cells of a target.
+        range_min, range_max: distance that is looked at, metres.
+        targets_max: most targets that are given; the nearest are kept.
+        scan_seconds: how long a revolution takes.
+        stamped: whether the stamp is the "start" or the "end" of the revolution.
+        vehicle_frame: the frame whose motion `ego` is; empty if the radar counts as being there.
+    """
+
+    def __init__(  # noqa: PLR0913 - every one is a parameter in the pipeline file
+        self,
+        *,
+        bins: int = 576,
+        azimuths: int = 400,
+        range_resolution: float = 0.17361,
+        azimuth_first: float = 0.0,
+        direction: str = "clockwise",
+        decibel: float = 0.5,
+        beam_width: float = 1.8,
+        method: str = "os",
+        pfa: float = 1e-5,
+        guard: int = 2,
+        window: int = 16,
+        rank: float = 0.75,
+        reach_bins: int = 2,
+        cells_min: int = 4,
+        range_min: float = 2.5,
+        range_max: float = 100.0,
+        targets_max: int = 512,
+        scan_seconds: float = 0.25,
+        stamped: str = "end",
+        vehicle_frame: str = "",
+    ) -> None:
+        check_positive(
+            range_resolution=range_resolution,
+            decibel=decibel,
+            beam_width=beam_width,
+            range_max=range_max,
+            scan_seconds=scan_seconds,
+        )
+        check_not_negative(range_min=range_min)
+        check_number(azimuth_first=azimuth_first)
+        check_probability(pfa=pfa, rank=rank)
+        check_choice(DIRECTIONS, direction=direction)
+        check_choice(STAMPS, stamped=stamped)
+        check_choice(METHODS, method=method)
+        check_whole(azimuths=(azimuths, 3), guard=(guard, 0), window=(window, 1))
+        check_whole(reach_bins=(reach_bins, 1), cells_min=(cells_min, 1))
+        check_whole(targets_max=(targets_max, 1), bins=(bins, 2 * (guard + window) + 1))
+        check_below(range_max, range_min=range_min)
+        if reach_bins > guard + window:
+            what = f"expected at most guard + window, {guard + window}, found {reach_bins}"
+            raise SpecError(what, ("reach_bins",))
+        self.grid = Grid(
+            bins, azimuths, range_resolution, azimuth_first, clockwise=direction == "clockwise"
+        )
+        self.cfar = Cfar(method, pfa, guard, window, rank)
+        self.decibel = decibel
+        self.beam_width = beam_width
+        half_beam = round(beam_width * azimuths / 360)
+        self.reach = (reach_bins, min(max(1, half_beam), (azimuths - 1) // 2))
+        self.cells_min = cells_min
+        self.range_min = range_min
+        self.range_max = range_max
+        self.targets_max = targets_max
+        self.scan_seconds = scan_seconds
+        self.stamped = stamped
+        self.mounts = Mounts(vehicle_frame)
+
+    def calibrate(self, frames: Frames) -> None:
+        self.mounts.calibrate(frames)
+
+    def warm(self) -> None:
+        """Look at a picture of noise once, so that the first scan finds every library loaded."""
+        noise = np.random.default_rng(0).integers(0, 64, (self.grid.bins, self.grid.azimuths))
+        self._returns(noise.astype(np.uint8))
+
+    def process(self, image: Message[Image], ego: Message[EgoMotion] | None = None) -> Targets:
+        """Return the targets of this scan, in the scan's frame at the time of its stamp.
+
+        Raises:
+            DataFault: the picture is damaged, of another size, or a large part was not measured.
+        """
+        found = self._returns(self._picture(image.payload))
+        distance, azimuth = self.grid.distance(found.row), self.grid.azimuth(found.column)
+        xy = np.stack([distance * np.cos(azimuth), distance * np.sin(azimuth)], axis=1)
+        if ego is not None:
+            mount = self.mounts.of(image.stamp.frame)
+            xy = mount.moved_on(xy, self._seconds_left(found.column), ego.payload)
+        across = distance * math.radians(self.beam_width) / SQRT_12
+        along = np.full_like(distance, self.grid.range_resolution / SQRT_12)
+        count = len(distance)
+        targets = Targets(
+            xy=xy.astype(np.float32),
+            sigma=np.stack([along, across], axis=1).astype(np.float32),
+            range_rate=np.full(count, np.nan, np.float32),
+            velocity=np.full((count, 2), np.nan, np.float32),
+            strength=found.level * np.float32(self.decibel),
+            ids=np.full(count, -1, np.int64),
+        )
+        return nearest(targets, self.targets_max)
+
+    def _picture(self, image: Image) -> NDArray[np.uint8]:
+        """Return (R, A) uint8, decoded and checked."""
+        try:
+            level = image.pixels()[..., 0]
+        except (OSError, ValueError) as error:
+            raise DataFault("damaged_image", f"expected a radar picture, {error}") from None
+        expected = (self.grid.bins, self.grid.azimuths)
+        if level.shape != expected:
+            what = f"expected {expected[0]} rows of {expected[1]} azimuths, found "
+            raise DataFault("image_size", f"{what}{level.shape[0]} rows of {level.shape[1]}")
+        silent = int(np.count_nonzero((level == level[0]).all(axis=0)))
+        if silent > SECTOR_LOST_MAX * self.grid.azimuths:
+            what = "expected noise in all azimuths, found none in"
+            raise DataFault("no_signal", f"{what} {silent} of {self.grid.azimuths}")
+        return level
+
+    def _returns(self, level: NDArray[np.uint8]) -> Returns:
+        detected = self.cfar.detected(level * np.float32(self.decibel))
+        found = returns(level, detected, self.reach, self.decibel)
+        distance = self.grid.distance(found.row)
+        kept = found.cells >= self.cells_min
+        kept &= (distance >= self.range_min) & (distance <= self.range_max)
+        return Returns(found.row[kept], found.column[kept], found.level[kept], found.cells[kept])
+
+    def _seconds_left(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return seconds from the measurement of fractional columns to the scan's stamp."""
+        passed = (column + 0.5) / self.grid.azimuths
+        return ((1.0 if self.stamped == "end" else 0.0) - passed) * self.scan_seconds
+
+
+class TargetFilter(Stage):
+    """Keep the targets worth following: in view, strong enough and, if asked for, moving.
+
+    Positions that are no numbers are dropped and counted. Inside the vehicle's own way, a corridor
+    along its x axis, nothing is dropped for being weak or standing still, and a burst of ghosts
+    elsewhere cannot push it out: when there are too many, the corridor's come first, then the
+    nearest. What a sensor does not tell (strength, range rate) is never a reason to drop a target.
+
+    Args:
+        range_min, range_max: distance that is looked at, metres.
+        azimuth_max: largest angle from the sensor's x axis to either side, degrees.
+        strength_min: weakest return, in the sensor's own measure; none is weak by default.
+        moving_min: slowest speed over ground along the line of sight, m/s; needs `ego`, and 0 keeps
+            what stands still.
+        corridor_half_width: what lies nearer to the vehicle's x axis ahead is its own way, metres.
+        targets_max: most targets that are given.
+        vehicle_frame: the frame whose motion `ego` is; empty if the radar counts as being there.
+    """
+
+    def __init__(  # noqa: PLR0913 - every one is a parameter in the pipeline file
+        self,
+        *,
+        range_min: float = 0.5,
+        range_max: float = 250.0,
+        azimuth_max: float = 180.0,
+        strength_min: float | None = None,
+        moving_min: float = 0.0,
+        corridor_half_width: float = 1.2,
+        targets_max: int = 256,
+        vehicle_frame: str = "",
+    ) -> None:
+        check_positive(range_max=range_max, azimuth_max=azimuth_max)
+        check_not_negative(
+            range_min=range_min, moving_min=moving_min, corridor_half_width=corridor_half_width
+        )
+        if strength_min is not None:
+            check_number(strength_min=strength_min)
+        check_whole(targets_max=(targets_max, 1))
+        check_below(range_max, range_min=range_min)
+        self.range_min = range_min
+        self.range_max = range_max
+        self.azimuth_max = math.radians(azimuth_max)
+        self.strength_min = -math.inf if strength_min is None else strength_min
+        self.moving_min = moving_min
+        self.corridor_half_width = corridor_half_width
+        self.targets_max = targets_max
+        self.mounts = Mounts(vehicle_frame)
+
+    def calibrate(self, frames: Frames) -> None:
+        self.mounts.calibrate(frames)
+
+    def process(self, targets: Message[Targets], ego: Message[EgoMotion] | None = None) -> Targets:
+        """Return the targets that are kept, nearest first, in the frame of the input."""
+        known = np.isfinite(targets.payload.xy).all(axis=1)
+        found = chosen(targets.payload, np.nonzero(known)[0], int(np.count_nonzero(~known)))
+        found = chosen(found, np.nonzero(self._in_view(found))[0])
+        mount = self.mounts.of(targets.stamp.frame)
+        x, y = mount.placed(found.xy).T
+        own_way = (x > 0) & (np.abs(y) < self.corridor_half_width)
+        dropped = found.strength < self.strength_min
+        if ego is not None:
+            dropped |= np.abs(ground_speed(found, ego.payload, mount)) < self.moving_min
+        kept = own_way | ~dropped
+        return nearest(chosen(found, np.nonzero(kept)[0]), self.targets_max, own_way[kept])
+
+    def _in_view(self, found: Targets) -> NDArray[np.bool_]:
+        x, y = found.xy.astype(np.float64).T
+        distance = np.hypot(x, y)
+        inside = (distance >= self.range_min) & (distance <= self.range_max)
+        inside &= np.abs(np.arctan2(y, x)) <= self.azimuth_max
+        return np.asarray(inside)
