@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
+from avrt.stages.parameters import check_choice, check_probability, check_whole
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -46,14 +48,17 @@ class Cfar:
         pfa: wanted rate of false alarms a cell.
         guard: cells left out on each side of the tested one.
         window: reference cells on each side, beyond the guard cells; N is twice as many.
-        rank: k as a share of N, for `os`; Rohling recommends 3/4.
     """
 
     method: str
     pfa: float
     guard: int
     window: int
-    rank: float = 0.75
+
+    def __post_init__(self) -> None:
+        check_choice(METHODS, method=self.method)
+        check_probability(pfa=self.pfa)
+        check_whole(guard=(self.guard, 0), window=(self.window, 1))
 
     @property
     def margin(self) -> int:
@@ -62,7 +67,8 @@ class Cfar:
 
     @property
     def k(self) -> int:
-        return max(1, round(self.rank * 2 * self.window))
+        """The rank of the reference cell that `os` looks at: 3/4 of N, as Rohling recommends."""
+        return 3 * 2 * self.window // 4
 
     def alpha(self) -> float:
         """Return the factor between noise estimate and threshold, of power."""

@@ -22,15 +22,17 @@ Shape letters: R range cells, A azimuths, N targets.
 
 from __future__ import annotations
 
+import io
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image as PillowImage
 
 from avrt.errors import DataFault, SpecError
 from avrt.model.stage import Stage
-from avrt.payload import Targets
-from avrt.stages.cfar import METHODS, Cfar
+from avrt.payload import Image, Targets
+from avrt.stages.cfar import Cfar
 from avrt.stages.mounting import Mounts
 from avrt.stages.parameters import (
     check_below,
@@ -38,22 +40,24 @@ from avrt.stages.parameters import (
     check_not_negative,
     check_number,
     check_positive,
-    check_probability,
     check_whole,
 )
 from avrt.stages.polar import Grid, Returns, returns
 from avrt.stages.target_list import chosen, ground_speed, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from avrt.model.frames import Frames
     from avrt.model.message import Message
-    from avrt.payload import EgoMotion, Image
+    from avrt.payload import EgoMotion
 
-DIRECTIONS = ("clockwise", "counterclockwise")
 STAMPS = ("start", "end")
+BOX = ("x_min", "x_max", "y_min", "y_max")
 SECTOR_LOST_MAX = 0.1  # share of the azimuths that may be without any noise
+REACH_BINS = 2  # rows on each side that one reflector fills
 SQRT_12 = 12**0.5  # a width over this is the standard deviation of a uniform distribution
 
 
@@ -69,10 +73,12 @@ class CfarDetector(Stage):
         beam_width: degrees between the half-power points.
         method: "os" or "ca", see `cfar`.
         pfa: wanted rate of false alarms, for each cell.
-        guard, window, rank: see `cfar.Cfar`.
-        reach_bins: rows on each side that one reflector fills.
+        guard, window: cells on each side of a tested one, see `cfar.Cfar`; as many rows at either
+            end of the picture cannot be tested, 3.1 m by default.
         cells_min: fewest detected cells of a target.
         range_min, range_max: distance that is looked at, metres.
+        own_vehicle: x_min, x_max, y_min, y_max of what the radar sees of its own vehicle, metres in
+            its own frame; nothing is told in there.
         targets_max: most targets that are given; the nearest are kept.
         scan_seconds: how long a revolution takes.
         stamped: whether the stamp is the "start" or the "end" of the revolution.
@@ -93,47 +99,35 @@ class CfarDetector(Stage):
         pfa: float = 1e-5,
         guard: int = 2,
         window: int = 16,
-        rank: float = 0.75,
-        reach_bins: int = 2,
         cells_min: int = 4,
         range_min: float = 2.5,
         range_max: float = 100.0,
+        own_vehicle: Sequence[float] = (-4.0, 2.0, -1.6, 1.6),
         targets_max: int = 512,
         scan_seconds: float = 0.25,
         stamped: str = "end",
         vehicle_frame: str = "",
     ) -> None:
+        self.grid = Grid(bins, azimuths, range_resolution, azimuth_first, direction)
+        self.cfar = Cfar(method, pfa, guard, window)
         check_positive(
-            range_resolution=range_resolution,
-            decibel=decibel,
-            beam_width=beam_width,
-            range_max=range_max,
-            scan_seconds=scan_seconds,
+            decibel=decibel, beam_width=beam_width, range_max=range_max, scan_seconds=scan_seconds
         )
         check_not_negative(range_min=range_min)
-        check_number(azimuth_first=azimuth_first)
-        check_probability(pfa=pfa, rank=rank)
-        check_choice(DIRECTIONS, direction=direction)
-        check_choice(STAMPS, stamped=stamped)
-        check_choice(METHODS, method=method)
-        check_whole(azimuths=(azimuths, 3), guard=(guard, 0), window=(window, 1))
-        check_whole(reach_bins=(reach_bins, 1), cells_min=(cells_min, 1))
-        check_whole(targets_max=(targets_max, 1), bins=(bins, 2 * (guard + window) + 1))
         check_below(range_max, range_min=range_min)
-        if reach_bins > guard + window:
-            what = f"expected at most guard + window, {guard + window}, found {reach_bins}"
-            raise SpecError(what, ("reach_bins",))
-        self.grid = Grid(
-            bins, azimuths, range_resolution, azimuth_first, clockwise=direction == "clockwise"
-        )
-        self.cfar = Cfar(method, pfa, guard, window, rank)
+        check_below(90.0, beam_width=beam_width)
+        check_whole(cells_min=(cells_min, 1), targets_max=(targets_max, 1))
+        check_whole(bins=(bins, 2 * self.cfar.margin + 1))
+        check_choice(STAMPS, stamped=stamped)
+        _check_box(own_vehicle)
         self.decibel = decibel
         self.beam_width = beam_width
         half_beam = round(beam_width * azimuths / 360)
-        self.reach = (reach_bins, min(max(1, half_beam), (azimuths - 1) // 2))
+        self.reach = (min(REACH_BINS, self.cfar.margin), max(1, half_beam))
         self.cells_min = cells_min
         self.range_min = range_min
         self.range_max = range_max
+        self.own_vehicle = tuple(own_vehicle)
         self.targets_max = targets_max
         self.scan_seconds = scan_seconds
         self.stamped = stamped
@@ -145,7 +139,9 @@ class CfarDetector(Stage):
     def warm(self) -> None:
         """Look at a picture of noise once, so that the first scan finds every library loaded."""
         noise = np.random.default_rng(0).integers(0, 64, (self.grid.bins, self.grid.azimuths))
-        self._returns(noise.astype(np.uint8))
+        file = io.BytesIO()
+        PillowImage.fromarray(noise.astype(np.uint8)).save(file, "png")
+        self._returns(self._picture(Image("png", np.frombuffer(file.getvalue(), np.uint8))))
 
     def process(self, image: Message[Image], ego: Message[EgoMotion] | None = None) -> Targets:
         """Return the targets of this scan, in the scan's frame at the time of its stamp.
@@ -154,8 +150,7 @@ class CfarDetector(Stage):
             DataFault: the picture is damaged, of another size, or a large part was not measured.
         """
         found = self._returns(self._picture(image.payload))
-        distance, azimuth = self.grid.distance(found.row), self.grid.azimuth(found.column)
-        xy = np.stack([distance * np.cos(azimuth), distance * np.sin(azimuth)], axis=1)
+        distance, xy = self.grid.distance(found.row), self.grid.xy(found.row, found.column)
         if ego is not None:
             mount = self.mounts.of(image.stamp.frame)
             xy = mount.moved_on(xy, self._seconds_left(found.column), ego.payload)
@@ -194,12 +189,26 @@ class CfarDetector(Stage):
         distance = self.grid.distance(found.row)
         kept = found.cells >= self.cells_min
         kept &= (distance >= self.range_min) & (distance <= self.range_max)
+        x, y = self.grid.xy(found.row, found.column).T
+        x_min, x_max, y_min, y_max = self.own_vehicle
+        kept &= ~((x > x_min) & (x < x_max) & (y > y_min) & (y < y_max))
         return Returns(found.row[kept], found.column[kept], found.level[kept], found.cells[kept])
 
     def _seconds_left(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return seconds from the measurement of fractional columns to the scan's stamp."""
         passed = (column + 0.5) / self.grid.azimuths
         return ((1.0 if self.stamped == "end" else 0.0) - passed) * self.scan_seconds
+
+
+def _check_box(box: Sequence[float]) -> None:
+    """Raise SpecError unless these are x_min, x_max, y_min, y_max of a rectangle."""
+    key = ("own_vehicle",)
+    if not isinstance(box, list | tuple) or len(box) != len(BOX):
+        raise SpecError(f"expected {', '.join(BOX)}, found {box!r}", key)
+    for value in box:
+        check_number(own_vehicle=value)
+    if box[0] > box[1] or box[2] > box[3]:
+        raise SpecError(f"expected each least before its most, found {list(box)}", key)
 
 
 class TargetFilter(Stage):

@@ -46,7 +46,7 @@ def test_factors_are_the_published_ones():
 
 
 @given(st.floats(1e-9, 0.5), st.integers(1, 64), st.data())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_rarer_false_alarms_need_a_higher_threshold(pfa, count, data):
     k = data.draw(st.integers(1, count))
     assert os_factor(pfa / 2, count, k) > os_factor(pfa, count, k) > 0
@@ -54,6 +54,7 @@ def test_rarer_false_alarms_need_a_higher_threshold(pfa, count, data):
 
 
 @given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
 def test_counting_gives_what_sorting_gives(seed):
     cfar = Cfar("os", 0.05, guard=1, window=4)
     level = noise_db(seed, (24, 3))

@@ -135,6 +135,14 @@ def test_range_limits_hold():
     assert np.hypot(*targets.xy.T) == pytest.approx([30.0], abs=METRES)
 
 
+def test_the_own_vehicle_is_no_target_but_what_lies_beside_it_is():
+    level = picture([(12.0, 180.0, 60.0), (12.0, 90.0, 60.0)])
+    targets = found(level, pfa=1e-8, own_vehicle=[-14.0, 2.0, -2.0, 2.0])
+    assert targets.xy[0] == pytest.approx([0.0, -12.0], abs=1.0)
+    assert targets.count == 1
+    assert found(level, pfa=1e-8, own_vehicle=[0.0, 0.0, 0.0, 0.0]).count == 2
+
+
 def test_what_was_seen_early_in_the_scan_has_come_nearer_by_its_stamp():
     level = picture([(30.0, 10.0, 60.0), (30.0, 350.0, 60.0)])
     at_rest, driven = found(level, pfa=1e-8), found(level, moving(10.0), pfa=1e-8)
@@ -231,17 +239,20 @@ def test_warming_changes_nothing():
     ("params", "key"),
     [
         ({"pfa": 0.0}, "pfa"),
-        ({"rank": 1.5}, "rank"),
         ({"method": "mean"}, "method"),
         ({"direction": "left"}, "direction"),
         ({"stamped": "middle"}, "stamped"),
         ({"bins": 36}, "bins"),
         ({"azimuths": 2}, "azimuths"),
         ({"window": 0}, "window"),
-        ({"reach_bins": 19}, "reach_bins"),
+        ({"beam_width": 90.0}, "beam_width"),
+        ({"bins": 0}, "bins"),
         ({"cells_min": 0}, "cells_min"),
         ({"targets_max": 0}, "targets_max"),
         ({"range_min": 100.0}, "range_min"),
+        ({"own_vehicle": [1.0, 2.0]}, "own_vehicle"),
+        ({"own_vehicle": [2.0, 1.0, 0.0, 0.0]}, "own_vehicle"),
+        ({"own_vehicle": ["a", 1.0, 0.0, 0.0]}, "own_vehicle"),
         ({"decibel": -0.5}, "decibel"),
         ({"azimuth_first": math.nan}, "azimuth_first"),
     ],

@@ -140,6 +140,7 @@ def test_ground_speed_comes_from_the_velocity_where_only_that_is_told():
 @given(
     st.floats(-5, 5), st.floats(-3, 3), st.floats(-3.1, 3.1), st.floats(-10, 30), st.floats(-1, 1)
 )
+@settings(max_examples=40)
 def test_a_corner_radar_on_a_turning_vehicle_sees_the_world_stand_still(x, y, yaw, speed, rate):
     """The sensor's velocity comes from moving the mount a little, not from its formula."""
     dt = 1e-5
@@ -154,6 +155,7 @@ def test_a_corner_radar_on_a_turning_vehicle_sees_the_world_stand_still(x, y, ya
 @given(
     st.floats(-3, 3), st.floats(-3.1, 3.1), st.floats(-10, 30), st.floats(-1, 1), st.floats(-1, 1)
 )
+@settings(max_examples=40)
 def test_moving_on_in_two_steps_is_moving_on_in_one(x, yaw, speed, rate, seconds):
     mount, motion = Mount(x, 0.3, yaw), ego(speed, rate)
     xy = np.array([[20.0, 3.0], [-5.0, 40.0]])
