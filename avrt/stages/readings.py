@@ -1,0 +1,92 @@
+"""What a number that a sensor told says about the vehicle's state: the measurement equations.
+
+Each function returns a `Reading`: the numbers, their standard deviations, and what they should be
+if the state (see `vehicle`) were right, with the derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from avrt.stages.vehicle import (
+    ACCELERATION,
+    GYRO_BIAS,
+    SLOPE,
+    SPEED,
+    STATES,
+    WHEEL_ERROR,
+    YAW,
+    YAW_RATE,
+    Reading,
+    X,
+    Y,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+
+def gyro(yaw_rate: float, sigma: float) -> Reading:
+    """Return a yaw rate, rad/s, that a gyro with a bias told."""
+    return _linear([yaw_rate], [sigma], [{YAW_RATE: 1.0, GYRO_BIAS: 1.0}])
+
+
+def yaw_rate(told: float, sigma: float) -> Reading:
+    """Return a yaw rate, rad/s, without a bias."""
+    return _linear([told], [sigma], [{YAW_RATE: 1.0}])
+
+
+def accelerometer(along: float, sigma: float) -> Reading:
+    """Return an acceleration along x, m/s^2, with gravity's share on a slope in it."""
+    return _linear([along], [sigma], [{ACCELERATION: 1.0, SLOPE: 1.0}])
+
+
+def speed(told: float, sigma: float) -> Reading:
+    """Return a true speed along x, m/s."""
+    return _linear([told], [sigma], [{SPEED: 1.0}])
+
+
+def wheels(told: float, sigma: float) -> Reading:
+    """Return a speed, m/s, from turns of wheels whose radius is known up to an error of scale."""
+
+    def expected(mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        scale = 1 + mean[WHEEL_ERROR]
+        change = np.zeros((1, STATES))
+        change[0, SPEED], change[0, WHEEL_ERROR] = scale, mean[SPEED]
+        return np.array([scale * mean[SPEED]]), change
+
+    return Reading(np.array([told]), np.array([sigma]), expected)
+
+
+def position(x: float, y: float, sigma: float) -> Reading:
+    """Return a place in the vehicle's own frame, metres."""
+    return _linear([x, y], [sigma, sigma], [{X: 1.0}, {Y: 1.0}])
+
+
+def pose(x: float, y: float, yaw: float, sigma: Sequence[float]) -> Reading:
+    """Return a place and a heading in the vehicle's own frame, with a sigma for each."""
+    observed = [{X: 1.0}, {Y: 1.0}, {YAW: 1.0}]
+    return _linear([x, y, yaw], sigma, observed, angles=(2,))
+
+
+def _linear(
+    values: Sequence[float],
+    sigma: Sequence[float],
+    observed: Sequence[dict[int, float]],
+    angles: tuple[int, ...] = (),
+) -> Reading:
+    change = np.zeros((len(values), STATES))
+    for row, weights in enumerate(observed):
+        for column, weight in weights.items():
+            change[row, column] = weight
+    return Reading(np.array(values), np.array(sigma), _linearly(change), angles)
+
+
+def _linearly(
+    change: NDArray[np.float64],
+) -> Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    return lambda mean: (change @ mean, change)
