@@ -25,7 +25,7 @@ import numpy as np
 from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
-from avrt.payload import EgoMotion, Fix, Imu, Speed
+from avrt.payload import Fix, Imu, Speed
 from avrt.stages import readings, vehicle
 from avrt.stages.geodesy import LocalPlane
 from avrt.stages.parameters import check_positive
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.message import Message, Stamp
+    from avrt.payload import EgoMotion
 
 CLOCK_STEP_NS = 1_000_000_000
 GATE = 15.1  # squared Mahalanobis distance of one number: one good reading in 10,000 is beyond
@@ -146,7 +147,8 @@ class EgoEstimator(Stage):
                 raise DataFault("impossible_reading", f"{name} {message.stamp.sequence}: {fault}")
         for name, message in sorted(new, key=lambda one: (one[1].stamp.capture_ns, one[0])):
             self.state = self._taken(self.state, name, message)
-        return _motion(self.state)
+        sensors = tuple(name for name in HOLD_NS if _rests_on(self.state, name))
+        return vehicle.motion_of(self.state.vehicle, sensors)
 
     def freeze(self) -> object:
         return self.state
@@ -311,20 +313,6 @@ def _approached(state: EgoState, place: Place, stamp: Stamp) -> EgoState:
     added = {YAW: way.sigma**2, X: place.sigma**2, Y: place.sigma**2}
     satellites = replace(known, base=None, anchor=anchor)
     return replace(state, vehicle=vehicle.widened(state.vehicle, added), satellites=satellites)
-
-
-def _motion(state: EgoState) -> EgoMotion:
-    mean = state.vehicle.mean
-    kept = np.ix_((SPEED, YAW_RATE), (SPEED, YAW_RATE))
-    return EgoMotion(
-        x=float(mean[X]),
-        y=float(mean[Y]),
-        yaw=float(mean[YAW]),
-        speed=float(mean[SPEED]),
-        yaw_rate=float(mean[YAW_RATE]),
-        covariance=state.vehicle.covariance[kept].copy(),
-        sensors=tuple(name for name in HOLD_NS if _rests_on(state, name)),
-    )
 
 
 def _rests_on(state: EgoState, name: str) -> bool:

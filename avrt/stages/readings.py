@@ -1,6 +1,6 @@
 """What a number that a sensor told says about the vehicle's state: the measurement equations.
 
-Each function returns a `Reading`: the numbers, their standard deviations, and what they should be
+Each function returns a `Reading`: the numbers, their covariance, and what they should be
 if the state (see `vehicle`) were right, with the derivatives.
 """
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 def gyro(yaw_rate: float, sigma: float) -> Reading:
     """Return a yaw rate, rad/s, that a gyro with a bias told."""
-    return _linear([yaw_rate], [sigma], [{YAW_RATE: 1.0, GYRO_BIAS: 1.0}])
+    return _linear([yaw_rate], sigma, [{YAW_RATE: 1.0, GYRO_BIAS: 1.0}])
 
 
 def yaw_rate(told: float, sigma: float) -> Reading:
     """Return a yaw rate, rad/s, without a bias."""
-    return _linear([told], [sigma], [{YAW_RATE: 1.0}])
+    return _linear([told], sigma, [{YAW_RATE: 1.0}])
 
 
 def accelerometer(along: float, sigma: float) -> Reading:
     """Return an acceleration along x, m/s^2, with gravity's share on a slope in it."""
-    return _linear([along], [sigma], [{ACCELERATION: 1.0, SLOPE: 1.0}])
+    return _linear([along], sigma, [{ACCELERATION: 1.0, SLOPE: 1.0}])
 
 
 def speed(told: float, sigma: float) -> Reading:
     """Return a true speed along x, m/s."""
-    return _linear([told], [sigma], [{SPEED: 1.0}])
+    return _linear([told], sigma, [{SPEED: 1.0}])
 
 
 def wheels(told: float, sigma: float) -> Reading:
@@ -59,31 +59,29 @@ def wheels(told: float, sigma: float) -> Reading:
         change[0, SPEED], change[0, WHEEL_ERROR] = scale, mean[SPEED]
         return np.array([scale * mean[SPEED]]), change
 
-    return Reading(np.array([told]), np.array([sigma]), expected)
+    return Reading(np.array([told]), np.array([[sigma**2]]), expected)
 
 
 def position(x: float, y: float, sigma: float) -> Reading:
     """Return a place in the vehicle's own frame, metres."""
-    return _linear([x, y], [sigma, sigma], [{X: 1.0}, {Y: 1.0}])
+    return _linear([x, y], sigma, [{X: 1.0}, {Y: 1.0}])
 
 
-def pose(x: float, y: float, yaw: float, sigma: Sequence[float]) -> Reading:
-    """Return a place and a heading in the vehicle's own frame, with a sigma for each."""
-    observed = [{X: 1.0}, {Y: 1.0}, {YAW: 1.0}]
-    return _linear([x, y, yaw], sigma, observed, angles=(2,))
+def pose(x: float, y: float, yaw: float, noise: NDArray[np.float64]) -> Reading:
+    """Return a place and a heading in the vehicle's own frame; `noise` is (3, 3)."""
+    change = np.zeros((3, STATES))
+    change[(0, 1, 2), (X, Y, YAW)] = 1.0
+    return Reading(np.array([x, y, yaw]), noise, _linearly(change), angles=(2,))
 
 
-def _linear(
-    values: Sequence[float],
-    sigma: Sequence[float],
-    observed: Sequence[dict[int, float]],
-    angles: tuple[int, ...] = (),
-) -> Reading:
+def _linear(values: Sequence[float], sigma: float, observed: Sequence[dict[int, float]]) -> Reading:
+    """Return numbers that are weighted sums of states, each with the same sigma."""
     change = np.zeros((len(values), STATES))
     for row, weights in enumerate(observed):
         for column, weight in weights.items():
             change[row, column] = weight
-    return Reading(np.array(values), np.array(sigma), _linearly(change), angles)
+    noise = sigma**2 * np.eye(len(values))
+    return Reading(np.array(values), noise, _linearly(change))
 
 
 def _linearly(

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from avrt.payload import EgoMotion
 from avrt.stages.geometry import wrapped
 
 if TYPE_CHECKING:
@@ -62,14 +63,14 @@ class Reading:
 
     Attributes:
         values: (M,) float64.
-        sigma: (M,) float64, standard deviation of each.
+        noise: (M, M) float64, their covariance.
         expected: from the state's mean (9,) to what the reading should be, (M,), and how it
             changes with the state, (M, 9).
         angles: which of the numbers are angles, radians.
     """
 
     values: NDArray[np.float64]
-    sigma: NDArray[np.float64]
+    noise: NDArray[np.float64]
     expected: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
     angles: tuple[int, ...] = ()
 
@@ -129,7 +130,7 @@ def corrected(vehicle: Vehicle, reading: Reading, age: float) -> Corrected:
     back, step = moved(mean, -age) if age > 0 else (mean, np.eye(STATES))
     expected, change = reading.expected(back)
     observe = change @ step
-    noise = np.diag(np.square(reading.sigma))
+    noise = reading.noise
     if age > 0:
         noise = noise + change @ _noise(back, age) @ change.T
     innovation = reading.values - expected
@@ -151,6 +152,20 @@ def widened(vehicle: Vehicle, variance: dict[int, float]) -> Vehicle:
     for index, added in variance.items():
         covariance[index, index] += added
     return Vehicle(vehicle.mean, covariance)
+
+
+def motion_of(vehicle: Vehicle, sensors: tuple[str, ...]) -> EgoMotion:
+    """Return what the state says to others, resting on these inputs."""
+    mean, kept = vehicle.mean, np.ix_((SPEED, YAW_RATE), (SPEED, YAW_RATE))
+    return EgoMotion(
+        x=float(mean[X]),
+        y=float(mean[Y]),
+        yaw=float(mean[YAW]),
+        speed=float(mean[SPEED]),
+        yaw_rate=float(mean[YAW_RATE]),
+        covariance=vehicle.covariance[kept],
+        sensors=sensors,
+    )
 
 
 def _row(by_yaw: float, by_way: float, dt: float) -> list[float]:
