@@ -7,7 +7,7 @@ z forward, x right, y down. Shape letters: N points or objects, S samples of a t
 from avrt.payload.cloud import PointCloud
 from avrt.payload.image import CameraInfo, Image, ImageBoxes, ImageDetections, RoadMask
 from avrt.payload.motion import EgoMotion, Fix, Imu, Speed
-from avrt.payload.objects import Box, Detection, Detections, Track, Tracks
+from avrt.payload.objects import Box, Detection, Detections, SensorUse, Track, Tracks
 from avrt.payload.plan import Plan, PlanCause
 from avrt.payload.targets import Targets
 
@@ -26,6 +26,7 @@ __all__ = [
     "PlanCause",
     "PointCloud",
     "RoadMask",
+    "SensorUse",
     "Speed",
     "Targets",
     "Track",

@@ -62,16 +62,18 @@ class Track:
 
     Attributes:
         id: the same for as long as the object is tracked, never used again.
-        box: estimated box at the message's capture time, relative to the sensor frame then.
-        vx, vy: velocity over ground in the axes of the sensor frame, m/s.
+        box: estimated box at the message's capture time, relative to the frame of the tracks then.
+        vx, vy: velocity over ground in the axes of that frame, m/s.
         closing_speed: how fast its distance to the ego vehicle shrinks along x, m/s.
         covariance: (5, 5) float64 of (x, y, vx, vy, yaw), SI units.
         existence: probability that the object is real, 0 to 1.
-        hits, misses: sweeps that showed it, and sweeps in a row that did not.
+        hits: looks of any sensor that showed it.
+        misses: looks in a row, of the ranging sensor that showed it last, that did not.
         confirmed: it has been seen often enough to plan for.
-        sensors: names of the inputs that support it now.
+        sensors: names of the inputs that support it now: the newest look of each at its place
+            showed it, and is not older than half a second.
         nearest_x: near face along x, metres, from the newest points (predicted if unseen).
-        points: (P, 3) float32 of the newest detection.
+        points: (P, 3) float32 of the newest detection; none where only radar showed it.
     """
 
     id: int
@@ -91,8 +93,48 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
+class SensorUse:
+    """What was made of one input of the tracker, up to the capture time of the tracks.
+
+    Attributes:
+        name: of the input: "lidar", "radar", "camera" or "ego".
+        age_ns: the tracks' capture time less that of its newest message in use; None if none is.
+        measurements: boxes or targets in that message that could be used.
+        matched: how many of them were taken for a track.
+        dropped: how many could not be used: not finite, impossible, or more than there is room for.
+        residual: how far what it shows lies from what the tracks expect: median over a look's
+            matched pairs, smoothed over looks; metres for lidar and radar, pixels for a camera,
+            m/s for ego. None before the first pair.
+        late: messages since the start that were put in behind newer ones.
+        lost: messages since the start that were left out: older than the history, or of a clock
+            that runs ahead.
+        anomaly: what is wrong with it now, or "".
+    """
+
+    name: str
+    age_ns: int | None
+    measurements: int = 0
+    matched: int = 0
+    dropped: int = 0
+    residual: float | None = None
+    late: int = 0
+    lost: int = 0
+    anomaly: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tracks:
-    """The scene at one instant; `ego_speed` is the vehicle's own speed that was used, m/s."""
+    """The scene at one instant.
+
+    Attributes:
+        ego_speed: the vehicle's own speed that was used, m/s.
+        yaw_rate: the vehicle's own that was used, rad/s, left positive.
+        inputs: what was made of each input that ever sent something.
+        frame: of the boxes and velocities; "" where it is that of the message's stamp.
+    """
 
     objects: tuple[Track, ...]
     ego_speed: float
+    yaw_rate: float = 0.0
+    inputs: tuple[SensorUse, ...] = ()
+    frame: str = ""

@@ -1,101 +1,161 @@
-"""Keep track of the things on the road over time: the `Tracker` stage.
+"""Keep track of the things on the road over time, with every sensor there is: the `Tracker` stage.
 
-Each sweep: every track is predicted to the sweep's capture time, detections are assigned to tracks
-globally (Kuhn-Munkres on Mahalanobis distance within a chi-square gate, so the order of detections
-does not matter), assigned tracks are corrected, others lose existence, what is left starts tracks.
-A track is tentative, then confirmed (it may be planned for), then deleted; its id is never used
-again.
+Any of LiDAR boxes, radar targets and boxes in images may come, each with its own capture time and
+its own model of measurement and noise (modules `lidar_model`, `radar_model`, `camera_model`), and
+the vehicle's own motion. A sensor that sends nothing is not a sensor that sees nothing: it says
+nothing, and the tracks live on what the others say. A track is tentative, then confirmed (it may be
+planned for), then deleted; its id is never used again.
 
-Time comes from capture stamps only. A stamp that is not newer adds no time; one that is older by
-more than CLOCK_STEP restarts the clock there; after a gap tracks are predicted, their covariance
-grows, and they are deleted only when their position is no longer known. None of these wipes state.
+Tracks are those at the capture time of the trigger. What was captured before is used in the order
+it was captured, whatever the order it came in (module `history`); what was captured later waits in
+the history for the next call. So the tracks do not depend on the order in which messages came, as
+long as they came within `HISTORY_NS`; only the numbers shown as ids are given in the order in which
+tracks were first published, because a number once published stays.
+
+Time comes from capture stamps only (module `arrivals`). After a gap tracks are predicted, their
+covariance grows, and they are deleted only when their position is no longer known.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
-from avrt.errors import SpecError
+from avrt.errors import DataFault, SpecError
+from avrt.model.frames import IDENTITY, Frames
 from avrt.model.stage import Stage
-from avrt.payload import Track, Tracks
-from avrt.stages import tracking
-from avrt.stages.geometry import contains
-from avrt.stages.hypothesis import Hypothesis, born, corrected, fitted, noise
+from avrt.payload import (
+    Detections,
+    EgoMotion,
+    ImageDetections,
+    SensorUse,
+    Targets,
+    Track,
+    Tracks,
+)
+from avrt.stages.arrivals import HISTORY_NS, TrackerState, told_ahead
+from avrt.stages.camera_model import CameraLook
+from avrt.stages.geometry import half_extents
+from avrt.stages.history import History
+from avrt.stages.lidar_model import LidarLook
+from avrt.stages.looks import Rules
 from avrt.stages.parameters import check_number, check_positive, check_probability
+from avrt.stages.planar import Twist, mounted
+from avrt.stages.radar_model import RadarLook, RadarView
+from avrt.stages.scene import RANKS, EgoLook, Scene, Steps
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from avrt.model.frames import Matrix
     from avrt.model.message import Message
-    from avrt.payload import Detection, Detections
+    from avrt.stages.arrivals import SceneHistory
+    from avrt.stages.history import Key
+    from avrt.stages.hypothesis import Hypothesis
+    from avrt.stages.scene import Look
 
-CLOCK_STEP_NS = 1_000_000_000
-COARSE_GATE = 8.0  # metres, plus what the position's uncertainty adds
-LABEL_COST, SIZE_COST = 2.0, 2.0  # added to a squared Mahalanobis distance, see _unlike
-ALONE_COST = 6.0  # added to the gate: what a track pays for having no detection
-DELETE_EXISTENCE = 0.15
-DELETE_MISSES = 8  # sweeps in a row
-DELETE_MISSES_TENTATIVE = 2
-DELETE_SIGMA = 4.0  # metres: a position less certain than this is not known
-TRACKS_MAX = 256
+    Given: TypeAlias = (
+        Message[Detections] | Message[ImageDetections] | Message[Targets] | Message[EgoMotion]
+    )
 
-
-@dataclass(frozen=True, slots=True)
-class TrackerState:
-    """What a tracker knows between two sweeps; nothing in it is changed in place."""
-
-    hypotheses: tuple[Hypothesis, ...] = ()
-    id_next: int = 1
-    capture_ns: int | None = None
+PAYLOADS: Mapping[str, type] = {
+    "ego": EgoMotion,
+    "lidar": Detections,
+    "radar": Targets,
+    "camera": ImageDetections,
+}
+TRIGGERS = ("lidar", "radar", "camera")
+SILENT_NS = NS_PER_S  # an input without a message for longer is told
+SAME_PLACE = 2.0  # metres: a track that replaces another one here keeps its id
 
 
 class Tracker(Stage):
-    """Turn detections into tracks with ids, velocities and probabilities of existence.
+    """Turn what the sensors see into tracks with ids, velocities and probabilities of existence.
 
     Args:
-        ego_speed: declared speed of the ego vehicle, m/s, driving straight. It only splits the
-            relative motion, which is measured, into the object's share and the vehicle's: distances
-            and closing speeds do not depend on it, velocities over ground are wrong by its error.
-        gate: probability that a true detection falls within the gate.
-        confirm_hits: fewest sweeps that showed a confirmed track.
+        ego_speed: declared speed of the ego vehicle, m/s, driving straight, for as long as nothing
+            comes in through `ego`. It only splits the relative motion, which is measured, into the
+            object's share and the vehicle's: distances and closing speeds do not depend on it,
+            velocities over ground are wrong by its error.
+        gate: probability that a true measurement falls within the gate.
+        confirm_hits: fewest looks that showed a confirmed track.
         confirm_existence: its least probability of existence.
+        trigger: the input that releases the stage; "" is the first there is of lidar, radar and
+            camera.
+        frame: that the tracks are in; "" is the trigger's.
+        radar_range: how far the radar sees, metres.
+        radar_view: its angle of view, degrees, its x axis in the middle.
+        camera_offset_max: largest error of a camera's direction that is no anomaly, degrees.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - every one is a parameter in the pipeline file
         self,
         *,
         ego_speed: float = 0.0,
         gate: float = 0.99,
         confirm_hits: int = 3,
         confirm_existence: float = 0.9,
+        trigger: str = "",
+        frame: str = "",
+        radar_range: float = 150.0,
+        radar_view: float = 120.0,
+        camera_offset_max: float = 2.5,
     ) -> None:
         check_number(ego_speed=ego_speed)
         check_probability(gate=gate, confirm_existence=confirm_existence)
-        check_positive(confirm_hits=confirm_hits)
-        self.ego_speed = ego_speed
-        self.gate_squared = -2 * math.log(1 - gate)  # chi-square quantile of two dimensions
-        self.confirm_hits = confirm_hits
-        self.confirm_existence = confirm_existence
-        self.state = TrackerState()
+        check_positive(
+            confirm_hits=confirm_hits,
+            radar_range=radar_range,
+            radar_view=radar_view,
+            camera_offset_max=camera_offset_max,
+        )
+        if trigger and trigger not in TRIGGERS:
+            raise SpecError(
+                f"expected one of {', '.join(TRIGGERS)}, found {trigger!r}", ("trigger",)
+            )
+        self.declared = Twist(x=ego_speed, speed=ego_speed)
+        self.steps = Steps(
+            Rules(gate, confirm_hits, confirm_existence), math.radians(camera_offset_max)
+        )
+        self.radar_view = RadarView(radar_range, math.radians(radar_view) / 2)
+        self.trigger = trigger
+        self.frame = frame
+        self.frames = Frames()
+        self.state = TrackerState(History(Scene(self.declared)))
 
-    def process(self, lidar: Message[Detections]) -> Tracks:
-        """Return the tracks at the sweep's capture time, oldest id first."""
-        dt, capture_ns = self._elapsed(lidar.stamp.capture_ns)
-        found = sorted(lidar.payload.objects, key=_order)
-        known = [one.predicted(dt, self.ego_speed) for one in self.state.hypotheses]
-        assigned = self._assigned(known, found)
-        after = [self._judged(one, found, assigned[i]) for i, one in enumerate(known)]
-        started = self._started(after, found, assigned)
-        kept = tuple(one for one in after + started if _alive(one))[:TRACKS_MAX]
-        self.state = TrackerState(kept, self.state.id_next + len(started), capture_ns)
-        return Tracks(tuple(_track(one, self.ego_speed) for one in kept), self.ego_speed)
+    def calibrate(self, frames: Frames) -> None:
+        self.frames = frames
+
+    def process(
+        self,
+        lidar: Message[Detections] | None = None,
+        camera: Message[ImageDetections] | None = None,
+        radar: Message[Targets] | None = None,
+        ego: Message[EgoMotion] | None = None,
+    ) -> Tracks:
+        """Return the tracks at the trigger's capture time, oldest first."""
+        pairs = zip(RANKS, (ego, lidar, radar, camera), strict=True)
+        given: dict[str, Given] = {name: one for name, one in pairs if one is not None}
+        trigger = given[self._trigger(given)].stamp
+        before = self.state.at_trigger(trigger, self.declared)
+        state = replace(before, frame=before.frame or self.frame or trigger.frame)
+        looks: list[tuple[Key, Look]] = []
+        for name, message in given.items():
+            stamp = message.stamp
+            if not state.is_new(name, stamp):
+                continue
+            key = (stamp.capture_ns, RANKS.index(name), stamp.sequence)
+            look = self._look(name, message, state.frame or "")
+            state, used = state.received(name, stamp, key, trigger.capture_ns)
+            if used:
+                looks.append((key, look))
+        history = state.history.with_looks(looks, self.steps)
+        state = state.with_history(history)
+        scene = _scene_at(history, trigger.capture_ns)
+        self.state = _named(state, scene, trigger.capture_ns)
+        return self._published(scene, trigger.capture_ns)
 
     def freeze(self) -> object:
         return self.state
@@ -105,137 +165,120 @@ class Tracker(Stage):
             raise SpecError(f"expected the state of a Tracker, found {type(state).__name__}")
         self.state = state
 
-    def _elapsed(self, capture_ns: int) -> tuple[float, int]:
-        """Return seconds since the last sweep, never negative, and the tracker's new time."""
-        last = self.state.capture_ns
-        if last is None or last - capture_ns > CLOCK_STEP_NS:
-            return 0.0, capture_ns
-        return max(0, capture_ns - last) / 1e9, max(last, capture_ns)
+    def _trigger(self, given: Mapping[str, Given]) -> str:
+        """Return the name of the input that released the stage."""
+        name = self.trigger or next((one for one in TRIGGERS if one in given), "")
+        if name not in given:
+            known = " or ".join([self.trigger] if self.trigger else TRIGGERS)
+            found = ", ".join(given) or "nothing"
+            raise DataFault("no_trigger", f"expected a message of {known}, found {found}")
+        new = [one for one in TRIGGERS if one in given and self.state.is_new(one, given[one].stamp)]
+        if new and name not in new:
+            what = f"{name} came again while {new[0]} is new; say which input is the trigger"
+            raise DataFault("trigger", f"{what}: params: {{trigger: {new[0]}}}")
+        return name
 
-    def _assigned(
-        self, known: Sequence[Hypothesis], found: Sequence[Detection]
-    ) -> list[tuple[int, float, float] | None]:
-        """Return for each track its detection's index, squared distance and log determinant."""
-        if not known or not found:
-            return [None] * len(known)
-        squared, log_determinant, penalty = self._costs(known, found)
-        cost = squared + log_determinant + penalty
-        gated = squared <= self.gate_squared
-        never = float(np.abs(cost[gated]).sum()) + 1e6
-        alone = np.full((len(known), len(known)), self.gate_squared + ALONE_COST)
-        rows, columns = linear_sum_assignment(np.hstack([np.where(gated, cost, never), alone]))
-        result: list[tuple[int, float, float] | None] = [None] * len(known)
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-            if j < len(found) and gated[i, j]:
-                result[i] = (j, float(squared[i, j]), float(log_determinant[i, j]))
-        return result
+    def _look(self, name: str, message: Given, frame: str) -> Look:
+        """Return a message made ready: in the tracker's frame, without what cannot be used."""
+        own = message.stamp.frame
+        match message.payload:
+            case EgoMotion() as motion if name == "ego":
+                to_frame = self._between(own, frame)
+                return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame))
+            case Detections() as found if name == "lidar":
+                return LidarLook.of(found, self._between(own, frame))
+            case Targets() as targets if name == "radar":
+                return RadarLook.of(targets, self._between(own, frame), self.radar_view)
+            case ImageDetections() as found if name == "camera":
+                return CameraLook.of(found, self._between(frame, own))
+        expected, kind = PAYLOADS[name].__name__, type(message.payload).__name__
+        raise DataFault("payload", f"expected {expected} as {name}, found {kind}")
 
-    def _costs(
-        self, known: Sequence[Hypothesis], found: Sequence[Detection]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return squared distance, log determinant and class penalty, (tracks, detections) each."""
-        squared = np.full((len(known), len(found)), np.inf)
-        log_determinant = np.zeros_like(squared)
-        penalty = np.zeros_like(squared)
-        centres = np.array([(one.box.x, one.box.y) for one in found])
-        sigma = np.array([noise(one)[0] for one in found])
-        for i, one in enumerate(known):
-            reach = COARSE_GATE + 3 * one.sigma
-            apart = np.hypot(centres[:, 0] - one.mean[0], centres[:, 1] - one.mean[1])
-            near = np.nonzero(apart < reach)[0].tolist()
-            if not near:
-                continue
-            boxes = [fitted(one, found[j].box) for j in near]
-            xy = np.array([(box.x, box.y) for box in boxes])
-            squared[i, near], log_determinant[i, near] = tracking.distances(
-                one.mean, one.covariance, xy, sigma[near]
-            )
-            penalty[i, near] = [_unlike(one, found[j]) for j in near]
-        return squared, log_determinant, penalty
+    def _between(self, source: str, target: str) -> Matrix:
+        if not source or not target:
+            return IDENTITY
+        return self.frames.between(source, target)
 
-    def _judged(
-        self,
-        one: Hypothesis,
-        found: Sequence[Detection],
-        assigned: tuple[int, float, float] | None,
-    ) -> Hypothesis:
-        if assigned is None:
-            return one.missed(hidden=_hidden(one, found))
-        j, squared, log_determinant = assigned
-        existence = tracking.detected(one.existence, squared, log_determinant, one.rate)
-        seen = replace(corrected(one, found[j], "lidar"), existence=existence)
-        enough = seen.hits >= self.confirm_hits and existence >= self.confirm_existence
-        return replace(seen, confirmed=one.confirmed or enough)
-
-    def _started(
-        self,
-        known: Sequence[Hypothesis],
-        found: Sequence[Detection],
-        assigned: Sequence[tuple[int, float, float] | None],
-    ) -> list[Hypothesis]:
-        """Start a track for each detection left over, unless it is a part of a tracked thing."""
-        taken = [False] * len(found)
-        for one in assigned:
-            if one is not None:
-                taken[one[0]] = True
-        whole = [one.box for one in known if one.confirmed and one.misses == 0]
-        started: list[Hypothesis] = []
-        for j, detection in enumerate(found):
-            x, y = detection.box.x, detection.box.y
-            if not taken[j] and not any(contains(box, x, y, 0.0) for box in whole):
-                track_id = self.state.id_next + len(started)
-                started.append(born(track_id, detection, "lidar", self.ego_speed))
-        return started
+    def _published(self, scene: Scene, at_ns: int) -> Tracks:
+        state, twist = self.state, scene.twist
+        tracks = [_track(one, state.names[one.birth][0], twist, at_ns) for one in scene.hypotheses]
+        inputs = tuple(_use(name, state, scene, at_ns) for name in RANKS if name in state.inputs)
+        return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs, state.frame or "")
 
 
-def _order(one: Detection) -> tuple[float, float, float, float, float, int, str]:
+def _scene_at(history: SceneHistory, at_ns: int) -> Scene:
+    """Return the scene at a time; the oldest that is kept if that is later."""
+    scene = history.at(at_ns)
+    return scene if scene.at_ns is not None and scene.at_ns > at_ns else scene.predicted(at_ns)
+
+
+def _named(state: TrackerState, scene: Scene, at_ns: int) -> TrackerState:
+    """Return the state with an id for each track of the scene.
+
+    A late look may start a thing's track earlier than it was started before. The new track replaces
+    the old one, and keeps its id.
+    """
+    here = {one.birth for one in scene.hypotheses}
+    gone = [one for one in state.published if one.birth not in here and one.birth in state.names]
+    names, id_next = dict(state.names), state.id_next
+    for one in scene.hypotheses:
+        if one.birth in names:
+            track_id = names[one.birth][0]
+        elif (old := _nearest(one, gone)) is not None:
+            track_id = names.pop(old.birth)[0]
+            gone.remove(old)
+        else:
+            track_id, id_next = id_next, id_next + 1
+        names[one.birth] = (track_id, at_ns)
+    kept = {birth: name for birth, name in names.items() if abs(at_ns - name[1]) <= HISTORY_NS}
+    return replace(state, names=kept, id_next=id_next, published=scene.hypotheses)
+
+
+def _nearest(one: Hypothesis, gone: Sequence[Hypothesis]) -> Hypothesis | None:
+    """Return which of the tracks that are gone this one replaces: it was born before it."""
+    found = [
+        (math.hypot(*(old.mean[:2] - one.mean[:2])), old) for old in gone if one.birth < old.birth
+    ]
+    near = min(found, key=lambda pair: (pair[0], pair[1].birth), default=None)
+    return near[1] if near is not None and near[0] < SAME_PLACE else None
+
+
+def _track(one: Hypothesis, track_id: int, twist: Twist, at_ns: int) -> Track:
     box = one.box
-    return (box.x, box.y, box.yaw, box.length, box.width, one.point_count, one.label)
-
-
-def _unlike(one: Hypothesis, detection: Detection) -> float:
-    """Return what it costs to take the detection for the track: other class, other size."""
-    if detection.label == one.label:
-        return 0.0
-    seen = detection.box.length * detection.box.width
-    return LABEL_COST + SIZE_COST * abs(math.log(seen / (one.length * one.width)))
-
-
-def _alive(one: Hypothesis) -> bool:
-    return (
-        one.existence >= DELETE_EXISTENCE
-        and one.misses < (DELETE_MISSES if one.confirmed else DELETE_MISSES_TENTATIVE)
-        and one.sigma <= DELETE_SIGMA
-    )
-
-
-def _hidden(one: Hypothesis, found: Sequence[Detection]) -> bool:
-    """Tell whether a nearer detection stands in the line of sight to the track's centre."""
-    distance = math.hypot(one.mean[0], one.mean[1])
-    bearing = math.atan2(one.mean[1], one.mean[0])
-    for other in found:
-        nearer = math.hypot(other.box.x, other.box.y)
-        if nearer + 1.0 < distance:
-            apart = math.remainder(math.atan2(other.box.y, other.box.x) - bearing, 2 * math.pi)
-            if abs(apart) * nearer < other.box.width / 2:
-                return True
-    return False
-
-
-def _track(one: Hypothesis, ego_speed: float) -> Track:
+    near = one.nearest_x
     return Track(
-        id=one.id,
+        id=track_id,
         label=one.label,
-        box=one.box,
+        box=box,
         vx=float(one.mean[2]),
         vy=float(one.mean[3]),
-        closing_speed=ego_speed - float(one.mean[2]),
+        closing_speed=twist.at(box.x, box.y)[0] - float(one.mean[2]),
         covariance=one.covariance,
         existence=one.existence,
         hits=one.hits,
         misses=one.misses,
         confirmed=one.confirmed,
-        sensors=one.sensors,
-        nearest_x=one.nearest_x,
+        sensors=one.sensors(at_ns),
+        nearest_x=near if math.isfinite(near) else box.x - half_extents(box)[0],
         points=one.points,
+    )
+
+
+def _use(name: str, state: TrackerState, scene: Scene, at_ns: int) -> SensorUse:
+    arrivals, outcome = state.inputs[name], scene.outcome(name)
+    if outcome is None:
+        told = told_ahead(arrivals) or "nothing of it could be used"
+        return SensorUse(name, None, late=arrivals.late, lost=arrivals.lost, anomaly=told)
+    age_ns = at_ns - outcome.capture_ns
+    silent = f"silent for {age_ns / NS_PER_S:.1f} s" if age_ns > SILENT_NS else ""
+    return SensorUse(
+        name=name,
+        age_ns=age_ns,
+        measurements=outcome.measurements,
+        matched=outcome.matched,
+        dropped=outcome.dropped,
+        residual=outcome.residual,
+        late=arrivals.late,
+        lost=arrivals.lost,
+        anomaly=told_ahead(arrivals) or outcome.anomaly or silent,
     )

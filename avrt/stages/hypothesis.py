@@ -15,12 +15,14 @@ import numpy as np
 
 from avrt.payload import Box
 from avrt.stages import tracking
+from avrt.stages.existence import DISPUTED, detected, missed, survived
 from avrt.stages.geometry import resized, wrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.payload import Detection
+    from avrt.stages.planar import Shift
 
 LABELS = ("car", "truck", "cyclist", "pedestrian", "unknown")
 VOTE_MEMORY = 0.9  # weight of the older votes for a class at each new one
@@ -28,24 +30,30 @@ VOTE_UNKNOWN = 0.05  # of a detection without a class: hardly evidence against o
 SPEED_SIGMA = (6.0, 2.5)  # m/s along x and y, before it is measured
 GROW, SHRINK = 0.3, 0.03  # how quickly the size follows a larger and a smaller box
 TURNED_MAX = 5  # sweeps in a row that contradict the orientation until they are believed
-RATE_NEAR, RATE_FAR, RATE_HIDDEN = 0.9, 0.6, 0.3  # chance that a sweep shows an object
-RATE_FAR_FROM = 50.0  # metres
 REVERSING_SPEED_MAX = 3.0  # m/s: what is faster drives forwards
+SUPPORT_MAX_NS = 500_000_000  # what a sensor showed longer ago does not support a track now
+
+Birth = tuple[int, int, int, int]
+"""The measurement that started a track: the key of its look (see `history`) and its place in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A track between two sweeps.
+    """A track between two looks.
 
     Attributes:
+        birth: what started it; no two tracks have the same.
         mean, covariance: (5,) and (5, 5) float64 of (x, y, vx, vy, yaw), as in `tracking`.
         length, width, height, z: of its box, metres.
         votes: weight of each class in LABELS.
         turned: detections in a row that lay across its orientation.
+        support: the sensors whose newest look at its place showed it, and when they did, ns.
+        shown_by: the ranging sensor that showed it last; its misses count towards the end.
+        nearest_x: its near face where a sweep showed it, metres; NaN where none did.
         points: (P, 3) float32 of the newest detection.
     """
 
-    id: int
+    birth: Birth
     mean: NDArray[np.float64]
     covariance: NDArray[np.float64]
     length: float
@@ -58,7 +66,8 @@ class Hypothesis:
     misses: int
     confirmed: bool
     turned: int
-    sensors: tuple[str, ...]
+    support: tuple[tuple[str, int], ...]
+    shown_by: str
     nearest_x: float
     points: NDArray[np.float32]
 
@@ -76,30 +85,45 @@ class Hypothesis:
         """Standard deviation of the position along its worse axis, metres."""
         return math.sqrt(max(float(self.covariance[0, 0]), float(self.covariance[1, 1])))
 
-    @property
-    def rate(self) -> float:
-        """Probability that a sweep shows the object if it is there and in sight."""
-        share = min(1.0, math.hypot(self.mean[0], self.mean[1]) / RATE_FAR_FROM)
-        return RATE_NEAR + (RATE_FAR - RATE_NEAR) * share
+    def sensors(self, at_ns: int) -> tuple[str, ...]:
+        """Return the names of the sensors that support it at a time."""
+        return tuple(name for name, seen_ns in self.support if at_ns - seen_ns <= SUPPORT_MAX_NS)
 
-    def predicted(self, dt: float, ego_speed: float) -> Hypothesis:
-        """Return the hypothesis `dt` seconds later."""
-        if dt == 0:
-            return self
-        mean, covariance = tracking.predict(self.mean, self.covariance, dt, ego_speed)
+    def predicted(self, dt: float, shift: Shift) -> Hypothesis:
+        """Return the hypothesis `dt` seconds later, when the frame has gone along `shift`."""
+        mean, covariance = tracking.predict(self.mean, self.covariance, dt, shift)
         return replace(
             self,
             mean=mean,
             covariance=covariance,
-            existence=tracking.survived(self.existence, dt),
+            existence=survived(self.existence, dt),
             nearest_x=self.nearest_x + float(mean[0] - self.mean[0]),
         )
 
-    def missed(self, *, hidden: bool) -> Hypothesis:
-        """Return the hypothesis after a sweep without it; nobody sees what is hidden."""
-        rate = min(self.rate, RATE_HIDDEN) if hidden else self.rate
-        existence = tracking.missed(self.existence, rate)
-        return replace(self, existence=existence, misses=self.misses + 1, sensors=())
+    def shown(self, sensor: str, at_ns: int, rate: float, ratio: float) -> Hypothesis:
+        """Return the hypothesis after a look that showed it; see `existence.detected`."""
+        others = [one for one in self.support if one[0] != sensor]
+        return replace(
+            self,
+            existence=detected(self.existence, rate, ratio),
+            hits=self.hits + 1,
+            support=tuple(sorted([*others, (sensor, at_ns)])),
+        )
+
+    def ranged(self, sensor: str) -> Hypothesis:
+        """Return the hypothesis after a sensor that measures distance showed it."""
+        return replace(self, misses=0, shown_by=sensor)
+
+    def missed(self, sensor: str, at_ns: int, rate: float) -> Hypothesis:
+        """Return the hypothesis after a look at its place that did not show it."""
+        others = tuple(one for one in self.support if one[0] != sensor)
+        disputed = any(at_ns - seen_ns <= SUPPORT_MAX_NS for _, seen_ns in others)
+        return replace(
+            self,
+            existence=missed(self.existence, rate * DISPUTED if disputed else rate),
+            misses=self.misses + 1 if sensor == self.shown_by else self.misses,
+            support=others,
+        )
 
 
 def noise(detection: Detection) -> tuple[float, float]:
@@ -118,7 +142,7 @@ def fitted(one: Hypothesis, box: Box) -> Box:
     return resized(box, one.length, one.width)
 
 
-def corrected(one: Hypothesis, detection: Detection, sensor: str) -> Hypothesis:
+def corrected(one: Hypothesis, detection: Detection) -> Hypothesis:
     """Return the hypothesis corrected by its detection."""
     across = abs(tracking.half_turn(detection.box.yaw - float(one.mean[4]))) > math.pi / 4
     turned = one.turned + 1 if across and detection.label != "unknown" else 0
@@ -137,21 +161,18 @@ def corrected(one: Hypothesis, detection: Detection, sensor: str) -> Hypothesis:
     )
     return replace(
         one,
-        mean=_heading(mean),
+        mean=headed(mean),
         covariance=covariance,
         height=one.height + 0.2 * (seen.height - one.height),
         z=one.z + 0.2 * (seen.z - one.z),
-        votes=_voted(one.votes, detection),
-        hits=one.hits + 1,
-        misses=0,
+        votes=voted(one.votes, detection.label, detection.score),
         turned=turned,
-        sensors=(sensor,),
         nearest_x=detection.nearest_x,
         points=detection.points,
     )
 
 
-def born(track_id: int, detection: Detection, sensor: str, ego_speed: float) -> Hypothesis:
+def born(birth: Birth, detection: Detection, sensor: str, ego_speed: float) -> Hypothesis:
     """Return a new hypothesis, about as likely real as not.
 
     It may stand still or drive along with the ego vehicle: its speed lies in the middle of both,
@@ -162,20 +183,21 @@ def born(track_id: int, detection: Detection, sensor: str, ego_speed: float) -> 
     speed = (max(SPEED_SIGMA[0], abs(along)) ** 2, SPEED_SIGMA[1] ** 2)
     position, yaw = noise(detection)
     return Hypothesis(
-        id=track_id,
+        birth=birth,
         mean=np.array([box.x, box.y, along, 0.0, box.yaw]),
         covariance=np.diag([position**2, position**2, *speed, yaw**2]),
         length=box.length,
         width=box.width,
         height=box.height,
         z=box.z,
-        votes=_voted((0.0,) * len(LABELS), detection),
+        votes=voted((0.0,) * len(LABELS), detection.label, detection.score),
         existence=0.5 if detection.score is None else 0.5 + 0.3 * (detection.score - 0.5),
         hits=1,
         misses=0,
         confirmed=False,
         turned=0,
-        sensors=(sensor,),
+        support=((sensor, birth[0]),),
+        shown_by=sensor,
         nearest_x=detection.nearest_x,
         points=detection.points,
     )
@@ -185,15 +207,16 @@ def _followed(size: float, seen: float) -> float:
     return size + (GROW if seen > size else SHRINK) * (seen - size)
 
 
-def _voted(votes: tuple[float, ...], detection: Detection) -> tuple[float, ...]:
-    vote = VOTE_UNKNOWN if detection.score is None else detection.score
+def voted(votes: tuple[float, ...], label: str, score: float | None) -> tuple[float, ...]:
+    """Return the votes after one for a class."""
+    vote = VOTE_UNKNOWN if score is None else score
     return tuple(
-        VOTE_MEMORY * old + (vote if label == detection.label else 0.0)
-        for label, old in zip(LABELS, votes, strict=True)
+        VOTE_MEMORY * old + (vote if name == label else 0.0)
+        for name, old in zip(LABELS, votes, strict=True)
     )
 
 
-def _heading(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def headed(mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the state with its heading turned round if it would drive fast in reverse."""
     forward = mean[2] * math.cos(mean[4]) + mean[3] * math.sin(mean[4])
     if forward < -REVERSING_SPEED_MAX:

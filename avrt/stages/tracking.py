@@ -1,14 +1,14 @@
-"""The filter of one track: where it is, how it moves, whether it is there at all.
+"""The filter of one track: where it is and how it moves.
 
-State (x, y, vx, vy, yaw): position relative to the sensor, velocity over ground in the axes of the
-sensor frame, SI units. Motion is constant velocity with white-noise acceleration (Bar-Shalom, Li
-and Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, section 6.2.2);
-the ego vehicle drives straight ahead at its declared speed, so x shrinks by it. Yaw is a random
-walk, measured up to half a turn: a box does not tell front from rear. The covariance update is
-Joseph's, which stays symmetric and positive definite under rounding. Existence is integrated PDA
-(Musicki, Evans and Stankovic, IEEE TAC 39(6), 1994, equations 18 to 21) for one assigned detection.
+State (x, y, vx, vy, yaw): position relative to the tracker's frame, velocity over ground in the
+axes of that frame, SI units. Motion is constant velocity with white-noise acceleration (Bar-Shalom,
+Li and Kirubarajan, "Estimation with Applications to Tracking and Navigation", 2001, section 6.2.2).
+The frame moves and turns with the ego vehicle meanwhile, so the state is written anew in the axes
+where the frame went. Yaw is a random walk, measured up to half a turn: a box does not tell front
+from rear. The covariance update is Joseph's, which stays symmetric and positive definite under
+rounding.
 
-Shape letters: D detections.
+Shape letters: D detections, M measured numbers.
 """
 
 from __future__ import annotations
@@ -23,27 +23,44 @@ from avrt.stages.geometry import wrapped
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from avrt.stages.planar import Shift
+
 STATES = 5
 MEASURED = (0, 1, 4)  # x, y, yaw
 ACCELERATION_NOISE = 1.0  # m^2/s^3, power of the white-noise acceleration of road users
 YAW_NOISE = 0.01  # rad^2/s
-LIFE_SECONDS = 20.0  # mean time that a road user stays in view
-CLUTTER = 0.002  # false detections for each square metre
 
 
 def predict(
-    mean: NDArray[np.float64], covariance: NDArray[np.float64], dt: float, ego_speed: float
+    mean: NDArray[np.float64], covariance: NDArray[np.float64], dt: float, shift: Shift
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean (5,) and covariance (5, 5) after `dt` seconds, dt >= 0."""
+    """Return mean (5,) and covariance (5, 5) after `dt` seconds, dt >= 0.
+
+    `shift` is where the tracker's frame went meanwhile.
+    """
     step = np.eye(STATES)
     step[0, 2] = step[1, 3] = dt
-    moved = mean + np.array([(mean[2] - ego_speed) * dt, mean[3] * dt, 0.0, 0.0, 0.0])
+    moved = mean + np.array([mean[2] * dt - shift.x, mean[3] * dt - shift.y, 0.0, 0.0, 0.0])
     noise = np.zeros((STATES, STATES))
     noise[[0, 1], [0, 1]] = ACCELERATION_NOISE * dt**3 / 3
     noise[[0, 2, 1, 3], [2, 0, 3, 1]] = ACCELERATION_NOISE * dt**2 / 2
     noise[[2, 3], [2, 3]] = ACCELERATION_NOISE * dt
     noise[4, 4] = YAW_NOISE * dt
-    return moved, step @ covariance @ step.T + noise
+    after = step @ covariance @ step.T + noise
+    return (moved, after) if shift.yaw == 0 else turned(moved, after, -shift.yaw)
+
+
+def turned(
+    mean: NDArray[np.float64], covariance: NDArray[np.float64], angle: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the state as axes see it in which everything is turned left by `angle` radians."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    turn = np.eye(STATES)
+    turn[:2, :2] = turn[2:4, 2:4] = [[cos, -sin], [sin, cos]]
+    moved = turn @ mean
+    moved[4] = wrapped(float(moved[4]) + angle)
+    after = turn @ covariance @ turn.T
+    return moved, (after + after.T) / 2
 
 
 def update(
@@ -52,7 +69,7 @@ def update(
     measured: tuple[float, float, float],
     sigma: tuple[float, float],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and covariance after a measurement.
+    """Return mean and covariance after a box was measured.
 
     Args:
         mean: (5,) float64.
@@ -65,13 +82,32 @@ def update(
     noise = np.diag([sigma[0] ** 2, sigma[0] ** 2, sigma[1] ** 2])
     innovation = np.array(measured) - mean[list(MEASURED)]
     innovation[2] = half_turn(float(innovation[2]))
+    return corrected(mean, covariance, observe, innovation, noise)
+
+
+def corrected(
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    observe: NDArray[np.float64],
+    innovation: NDArray[np.float64],
+    noise: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and covariance after M numbers were measured.
+
+    Args:
+        mean: (5,) float64.
+        covariance: (5, 5) float64.
+        observe: (M, 5) float64, how the numbers change with the state.
+        innovation: (M,) float64, measured less expected.
+        noise: (M, M) float64, covariance of the measurement.
+    """
     spread = observe @ covariance @ observe.T + noise
     gain = np.linalg.solve(spread, observe @ covariance).T
     keep = np.eye(STATES) - gain @ observe
-    corrected = mean + gain @ innovation
-    corrected[4] = wrapped(float(corrected[4]))
+    moved = mean + gain @ innovation
+    moved[4] = wrapped(float(moved[4]))
     after = keep @ covariance @ keep.T + gain @ noise @ gain.T
-    return corrected, (after + after.T) / 2
+    return moved, (after + after.T) / 2
 
 
 def distances(
@@ -99,27 +135,3 @@ def distances(
 def half_turn(angle: float) -> float:
     """Return the angle modulo half a turn, in [-pi/2, pi/2]."""
     return math.remainder(angle, math.pi)
-
-
-def survived(existence: float, dt: float) -> float:
-    """Return the probability that the object is still in view `dt` seconds later."""
-    return existence * math.exp(-dt / LIFE_SECONDS)
-
-
-def detected(existence: float, squared: float, log_determinant: float, rate: float) -> float:
-    """Return the existence after an assigned detection.
-
-    Args:
-        existence: before it, 0 to 1.
-        squared: distance of the detection, from `distances`.
-        log_determinant: likewise.
-        rate: probability that the sensor shows the object if it is there.
-    """
-    density = math.exp(-(squared + log_determinant) / 2) / (2 * math.pi)
-    ratio = 1 - rate + rate * density / CLUTTER
-    return ratio * existence / (1 - existence + ratio * existence)
-
-
-def missed(existence: float, rate: float) -> float:
-    """Return the existence after a sweep that did not show the object."""
-    return (1 - rate) * existence / (1 - rate * existence)

@@ -15,6 +15,7 @@ from avrt.errors import SpecError
 from avrt.payload import Box, Detection, Detections
 from avrt.stages import tracking
 from avrt.stages.fusion import Tracker
+from avrt.stages.planar import Shift
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=50)
 
@@ -81,7 +82,7 @@ def test_covariance_stays_symmetric_and_positive_definite(x, y, yaw, dts):
     mean = np.array([x, y, 0.0, 0.0, yaw])
     covariance = np.diag([0.1, 0.1, 36.0, 6.0, 0.1])
     for k, dt in enumerate(dts):
-        mean, covariance = tracking.predict(mean, covariance, dt, 7.0)
+        mean, covariance = tracking.predict(mean, covariance, dt, Shift(7.0 * dt, 0.1, 0.3 * dt))
         mean, covariance = tracking.update(
             mean, covariance, (x + 0.1 * k, y, yaw + 0.2 * k), (0.2, 0.2)
         )
@@ -164,8 +165,8 @@ def test_after_a_very_long_gap_the_position_is_no_longer_known(sent):
 def test_two_sweeps_of_one_time_are_both_used(sent):
     tracker = Tracker()
     drive(tracker, sent, 5)
-    (first,) = tracker.process(sent(Detections((seen(19.2, 1.0),)), 0.4)).objects
-    (second,) = tracker.process(sent(Detections((seen(19.2, 1.0),)), 0.4)).objects
+    (first,) = tracker.process(sent(Detections((seen(19.2, 1.0),)), 0.4, 4)).objects
+    (second,) = tracker.process(sent(Detections((seen(19.2, 1.0),)), 0.4, 5)).objects
     assert second.hits == first.hits + 1
     assert np.isfinite(second.covariance).all()
 
