@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,12 @@ from avrt.drivers.hosts import fit_to_host
 from avrt.drivers.replay import replay
 from avrt.errors import SpecError
 from avrt.logs.merge import MergedLog
+from avrt.logs.raw import Anomaly
 from avrt.logs.reader import open_log
 from avrt.logs.record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
+from avrt.logs.transforms import read_transforms
 from avrt.model.codec import encode, to_json
-from avrt.model.frames import Frames
+from avrt.model.frames import Frames, merged
 from avrt.report.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from avrt.drivers.execution import Timing
     from avrt.drivers.replay import ReplayResult
     from avrt.drivers.wall import WallClock
+    from avrt.logs.reader import LogReader
+    from avrt.model.frames import Contradiction
     from avrt.model.spec import PipelineSpec
 
 
@@ -57,6 +62,7 @@ class Replay:
         self._check_out(spec)
         placed = self._pipeline.placed
         with open_log(self._log) as reader:
+            spec, told = placed(partial(_calibrated, spec, reader))
             log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
             stages = self._build(spec)
             conditions = self._conditions(costs, devices)
@@ -74,6 +80,7 @@ class Replay:
                     )
                 )
                 summary = _summary(spec, log, result, costs, conditions)
+                summary.anomalies = [*_in_pipeline_time(told, log.zero_ns), *summary.anomalies]
                 summary.record = None if self._out is None else str(self._out)
                 if record is not None:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
@@ -135,6 +142,29 @@ class Replay:
             if source.topic in {JOURNAL, EXECUTION, *own}:
                 what = f"the run record has a {source.topic} of its own; rename the stage"
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
+
+
+def _calibrated(spec: PipelineSpec, reader: LogReader) -> tuple[PipelineSpec, list[Anomaly]]:
+    """Return the pipeline with the transforms of the log's tf topics, and what contradicts.
+
+    What the pipeline file says counts more than what the log says.
+    """
+    if not spec.tf_topics:
+        return spec, []
+    found, anomalies = read_transforms(reader, spec.tf_topics)
+    transforms, contradictions = merged((*spec.transforms, *found))
+    told = [*anomalies, *(_anomaly(one) for one in contradictions)]
+    return replace(spec, transforms=transforms), told
+
+
+def _in_pipeline_time(anomalies: list[Anomaly], zero_ns: int) -> list[Anomaly]:
+    return [a if a.at_ns is None else replace(a, at_ns=a.at_ns - zero_ns) for a in anomalies]
+
+
+def _anomaly(contradiction: Contradiction) -> Anomaly:
+    return Anomaly(
+        "transform_contradicts", contradiction.refused.origin, None, 1, str(contradiction)
+    )
 
 
 def _timing(text: str | None, spec: PipelineSpec, wall: WallClock | None) -> Timing:
