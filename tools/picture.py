@@ -25,7 +25,7 @@ from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
 from avrt.model.message import Message
 from avrt.payload import Image, Plan, PointCloud, Tracks
-from avrt.stages.camera import Overlay, box_corners, moved_box, projected_edges
+from avrt.stages.camera import box_corners, moved_box, projected_edges, seen_from
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from avrt.model.spec import PipelineSpec
 
 T = TypeVar("T")
 
@@ -137,7 +136,7 @@ def scenes(record: Path) -> Iterator[Scene]:
         outputs = [message for name in run.stages() for message in run.outputs(name)]
     tracks = Newest(outputs, Tracks)
     plans = Newest(outputs, Plan)
-    lidar_to_camera = _calibration(spec)
+    frames = Frames(spec.transforms)
     cloud: PointCloud | None = None
     with open_log(record) as log:
         for item in MergedLog(log, [s for s in spec.sources if s.type in {"lidar", "camera"}]):
@@ -146,7 +145,8 @@ def scenes(record: Path) -> Iterator[Scene]:
                 continue
             scene, plan = tracks.at(item.log_ns), plans.at(item.log_ns)
             if cloud is not None and scene is not None and plan is not None and item.payload.info:
-                projection = item.payload.info.projection @ lidar_to_camera
+                matrix = frames.between(scene.stamp.frame, item.frame)
+                projection = seen_from(item.payload.info.projection, matrix)
                 later = (item.capture_ns - scene.stamp.capture_ns) / NS_PER_S
                 yield Scene(cloud, item.payload, scene.payload, plan.payload, projection, later)
 
@@ -165,14 +165,6 @@ class Newest(Generic[T]):
         """Return what was published last at or before this pipeline time."""
         place = bisect_right(self._times, at_ns)
         return self._messages[place - 1] if place else None
-
-
-def _calibration(spec: PipelineSpec) -> NDArray[np.float64]:
-    """Return the transform from LiDAR to camera that the pipeline's overlay uses, (4, 4)."""
-    for stage in spec.stages:
-        if "lidar_to_camera" in stage.params:
-            return Overlay(lidar_to_camera=stage.params["lidar_to_camera"]).lidar_to_camera
-    return Overlay().lidar_to_camera
 
 
 def main() -> None:

@@ -27,7 +27,13 @@ from avrt.stages.ego import EgoEstimator
 SETTLED = 3.0  # seconds
 WINDOW = 10.0  # seconds
 FORWARD_RIGHT_DOWN = (1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0)
-SUBSETS = (("speed", "imu"), ("gnss",), ("imu", "gnss"), ("speed", "gnss"), ("imu", "gnss", "speed"))
+SUBSETS = (
+    ("speed", "imu"),
+    ("gnss",),
+    ("imu", "gnss"),
+    ("speed", "gnss"),
+    ("imu", "gnss", "speed"),
+)
 
 
 def message(source: str, sequence: int, seconds: float, payload: object) -> Message:
@@ -53,7 +59,10 @@ def comma_messages(folder: Path, inputs: tuple[str, ...]) -> list[tuple[str, Mes
     found = []
     if "imu" in inputs:
         rows = zip(
-            column("IMU/gyro/t"), column("IMU/gyro/value"), column("IMU/accelerometer/value"), strict=True
+            column("IMU/gyro/t"),
+            column("IMU/gyro/value"),
+            column("IMU/accelerometer/value"),
+            strict=True,
         )
         found += [(t, "imu", Imu(acceleration, rate)) for t, rate, acceleration in rows]
     if "speed" in inputs:
@@ -61,7 +70,9 @@ def comma_messages(folder: Path, inputs: tuple[str, ...]) -> list[tuple[str, Mes
         found += [(t, "speed", Speed(float(value))) for t, value in rows]
     if "gnss" in inputs:
         unknown = np.full(3, np.nan)
-        rows = zip(column("GNSS/live_gnss_ublox/t"), column("GNSS/live_gnss_ublox/value"), strict=True)
+        rows = zip(
+            column("GNSS/live_gnss_ublox/t"), column("GNSS/live_gnss_ublox/value"), strict=True
+        )
         found += [(t, "gnss", Fix(v[0], v[1], v[4], unknown, True)) for t, v in rows]
     found.sort(key=lambda one: one[:2])
     counts = dict.fromkeys(inputs, -1)
@@ -104,7 +115,14 @@ def score(folder: Path, inputs: tuple[str, ...], **params: float) -> dict[str, o
         spent.append(time.perf_counter_ns() - start)
         error = motion.covariance
         rows.append(
-            (one.stamp.capture_ns / 1e9, motion.x, motion.y, motion.yaw, motion.speed, motion.yaw_rate)
+            (
+                one.stamp.capture_ns / 1e9,
+                motion.x,
+                motion.y,
+                motion.yaw,
+                motion.speed,
+                motion.yaw_rate,
+            )
             + (error[0, 0], error[0, 1], error[1, 1])
         )
     found = np.array(rows)

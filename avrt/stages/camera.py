@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.errors import SpecError
+from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import ImageBoxes
 from avrt.stages.image_detector import Detector
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
+    from avrt.model.frames import Matrix
     from avrt.model.message import Message
     from avrt.payload import Box, Image, Track, Tracks
 
@@ -43,33 +42,23 @@ CORNERS = np.array(
 EDGES = np.array(
     [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5], [2, 6], [3, 7]]
 )
-AHEAD = ((0.0, -1.0, 0.0, 0.0), (0.0, 0.0, -1.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
 
 class Overlay(Stage):
-    """Project confirmed tracks into the image.
+    """Project confirmed tracks into the image."""
 
-    Args:
-        lidar_to_camera: 3 x 4 rigid transform from the tracks' frame to the rectified camera's
-            optical frame, rotation and metres; the default is a camera in the LiDAR's place that
-            looks along x.
-    """
+    def __init__(self) -> None:
+        self.frames = Frames()
 
-    def __init__(self, *, lidar_to_camera: Sequence[Sequence[float]] = AHEAD) -> None:
-        key = ("lidar_to_camera",)
-        try:
-            matrix = np.array(lidar_to_camera, np.float64)
-        except (TypeError, ValueError) as error:
-            raise SpecError("expected 3 rows of 4 numbers", key) from error
-        if matrix.shape != (3, 4):
-            raise SpecError(f"expected 3 rows of 4 numbers, found the shape {matrix.shape}", key)
-        turn = matrix[:, :3]
-        if not np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) or np.linalg.det(turn) < 0:
-            raise SpecError("expected a rotation in the left 3 x 3 numbers", key)
-        self.lidar_to_camera = np.vstack([matrix, [0.0, 0.0, 0.0, 1.0]])
+    def calibrate(self, frames: Frames) -> None:
+        self.frames = frames
 
     def process(self, image: Message[Image], tracks: Message[Tracks] | None) -> ImageBoxes:
-        """Return the outlines in pixels; none without tracks or without a camera model."""
+        """Return the outlines in pixels; none without tracks or without a camera model.
+
+        Raises:
+            DataFault: no transform leads from the frame of the tracks to that of the image.
+        """
         info = image.payload.info
         shown = [] if tracks is None else [one for one in tracks.payload.objects if one.confirmed]
         if tracks is None or info is None or not shown:
@@ -78,10 +67,16 @@ class Overlay(Stage):
         ego_speed = tracks.payload.ego_speed
         boxes = [moved_box(one, ego_speed, later_ns / NS_PER_S) for one in shown]
         corners = np.stack([box_corners(box) for box in boxes])
-        edges = projected_edges(corners, info.projection @ self.lidar_to_camera)
+        matrix = self.frames.between(tracks.stamp.frame, image.stamp.frame)
+        edges = projected_edges(corners, seen_from(info.projection, matrix))
         visible = np.nonzero(np.isfinite(edges).any(axis=(1, 2, 3)))[0]
         labels = tuple(f"{shown[i].id} {shown[i].label}" for i in visible)
         return ImageBoxes(edges[visible].astype(np.float32), labels)
+
+
+def seen_from(projection: NDArray[np.float64], matrix: Matrix) -> NDArray[np.float64]:
+    """Return the (3, 4) projection to pixels from a frame, given the way to the optical frame."""
+    return projection @ np.array([*matrix, 0.0, 0.0, 0.0, 1.0]).reshape(4, 4)
 
 
 def moved_box(track: Track, ego_speed: float, seconds: float) -> Box:

@@ -118,6 +118,7 @@ class EgoEstimator(Stage):
     ) -> None:
         check_positive(gyro_sigma=gyro_sigma, speed_sigma=speed_sigma, fix_sigma=fix_sigma)
         self.frame = frame
+        self.output_frame = frame
         self.gyro_sigma = gyro_sigma
         self.speed_sigma = speed_sigma
         self.fix_sigma = fix_sigma

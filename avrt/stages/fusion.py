@@ -122,6 +122,7 @@ class Tracker(Stage):
         self.radar_view = RadarView(radar_range, math.radians(radar_view) / 2)
         self.trigger = trigger
         self.frame = frame
+        self.output_frame = frame
         self.frames = Frames()
         self.state = TrackerState(History(Scene(self.declared)))
 

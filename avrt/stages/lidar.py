@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.errors import SpecError
+from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import Box, Detection, Detections
 from avrt.stages.clusters import Linking, cluster
-from avrt.stages.geometry import contains, resized
+from avrt.stages.geometry import contains, moved, resized
 from avrt.stages.ground import GroundModel
 from avrt.stages.outline import Outlines, fit
 from avrt.stages.parameters import check_not_negative, check_number, check_positive
@@ -52,6 +53,8 @@ class Detector(Stage):
         clearance: lowest height above the road that makes a thing, metres.
         points_min: fewest points of a thing.
         corridor_half_width: what lies nearer than this to the x axis is kept at any shape, metres.
+        frame: that the boxes are in, x forward, y left, z up from the sensor's height; "" is the
+            cloud's own. Ground and corridor are looked for in it.
     """
 
     def __init__(  # noqa: PLR0913 - every one is a parameter in the pipeline file
@@ -64,6 +67,7 @@ class Detector(Stage):
         clearance: float = 0.25,
         points_min: int = 8,
         corridor_half_width: float = 1.2,
+        frame: str = "",
     ) -> None:
         check_positive(
             sensor_height=sensor_height,
@@ -86,6 +90,11 @@ class Detector(Stage):
         self.clearance = clearance
         self.points_min = points_min
         self.corridor_half_width = corridor_half_width
+        self.output_frame = frame
+        self.frames = Frames()
+
+    def calibrate(self, frames: Frames) -> None:
+        self.frames = frames
 
     def warm(self) -> None:
         """Look at a small wall once, so that the first sweep finds every library loaded."""
@@ -94,8 +103,15 @@ class Detector(Stage):
         self._detected(wall.astype(np.float32))
 
     def process(self, cloud: Message[PointCloud]) -> Detections:
-        """Return what stands on the road in this sweep, in the sweep's frame."""
-        return self._detected(cloud.payload.xyz)
+        """Return what stands on the road in this sweep.
+
+        Raises:
+            DataFault: no transform leads from the sweep's frame to the one asked for.
+        """
+        target = self.output_frame or cloud.stamp.frame
+        return self._detected(
+            moved(cloud.payload.xyz, self.frames.between(cloud.stamp.frame, target))
+        )
 
     def _detected(self, xyz: NDArray[np.float32]) -> Detections:
         xyz = self._cropped(xyz)

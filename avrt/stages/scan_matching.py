@@ -85,6 +85,7 @@ class ScanMatcher(Stage):
             what = f"expected less than range_max, {range_max} m, found {range_min}"
             raise SpecError(what, ("range_min",))
         self.frame = frame
+        self.output_frame = frame
         self.range_min = range_min
         self.range_max = range_max
         self.frames = Frames()

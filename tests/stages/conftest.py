@@ -62,9 +62,9 @@ def scan():
 def sent():
     """Return a message of a payload, captured at a time in seconds."""
 
-    def make(payload, at_s=0.0, sequence=0):
+    def make(payload, at_s=0.0, sequence=0, frame="lidar"):
         at_ns = round(at_s * 1e9)
-        return Message(Stamp("test", sequence, at_ns, at_ns, at_ns, "lidar"), payload)
+        return Message(Stamp("test", sequence, at_ns, at_ns, at_ns, frame), payload)
 
     return make
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from avrt.errors import SpecError
+from avrt.errors import DataFault, SpecError
+from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Box, Detections
 from avrt.stages.ground import GroundModel
 from avrt.stages.lidar import KEPT_POINTS, Detector
@@ -142,3 +143,21 @@ def test_a_wrong_parameter_is_the_users_mistake(wrong):
 
 def test_warming_up_finds_a_wall_without_a_sweep():
     Detector().warm()
+
+
+def test_a_detector_looks_in_the_frame_it_is_told(scan, sweep):
+    """A LiDAR whose y points forward sees the same boxes once it is turned."""
+    points = scan([car(14.0)])
+    straight = Detector().process(sweep(points)).objects
+    turned = Detector(frame="vehicle")
+    own = sweep(points[:, [1, 0, 2]] * np.array([-1, 1, 1], np.float32))
+    turn = (0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    mounted = TransformSpec(parent="vehicle", child=own.stamp.frame, matrix=turn)
+    turned.calibrate(Frames([mounted]))
+    assert turned.output_frame == "vehicle"
+    assert [one.box for one in turned.process(own).objects] == [one.box for one in straight]
+
+
+def test_a_frame_without_a_transform_is_a_fault_of_the_job(scan, sweep):
+    with pytest.raises(DataFault, match="'vehicle'"):
+        Detector(frame="vehicle").process(sweep(scan(())))

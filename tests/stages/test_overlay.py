@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from avrt.errors import SpecError
+from avrt.errors import DataFault
+from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Box, CameraInfo, Image, Track, Tracks
-from avrt.stages.camera import AHEAD, Overlay, box_corners, moved_box, projected_edges
+from avrt.stages.camera import Overlay, box_corners, moved_box, projected_edges, seen_from
 
 FOCAL, CENTRE = 700.0, (600.0, 180.0)
 PROJECTION = np.array([[FOCAL, 0, CENTRE[0], 0], [0, FOCAL, CENTRE[1], 0], [0, 0, 1, 0]])
+AHEAD = (0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0)  # camera beside LiDAR
 IMAGE = Image("jpeg", np.zeros(0, np.uint8), info=CameraInfo(1242, 375, PROJECTION))
 
 
@@ -35,8 +37,16 @@ def track(x, y=0.0, *, confirmed=True):
     )
 
 
-def shown(sent, *tracks, image=IMAGE, **parameters):
-    return Overlay(**parameters).process(sent(image), sent(Tracks(tracks, 0.0)))
+def mounted(matrix=AHEAD):
+    overlay = Overlay()
+    overlay.calibrate(Frames([TransformSpec(parent="camera", child="lidar", matrix=matrix)]))
+    return overlay
+
+
+def shown(sent, *tracks, image=IMAGE, matrix=AHEAD):
+    return mounted(matrix).process(
+        sent(image, frame="camera"), sent(Tracks(tracks, 0.0), frame="lidar")
+    )
 
 
 def test_a_known_corner_appears_at_its_pixel(sent):
@@ -48,9 +58,8 @@ def test_a_known_corner_appears_at_its_pixel(sent):
 
 
 def test_the_calibration_moves_the_box(sent):
-    moved = [list(row) for row in AHEAD]
-    moved[0][3] = 1.0
-    before, after = shown(sent, track(12.0)), shown(sent, track(12.0), lidar_to_camera=moved)
+    moved = (*AHEAD[:3], 1.0, *AHEAD[4:])
+    before, after = shown(sent, track(12.0)), shown(sent, track(12.0), matrix=moved)
     near = before.edges[0, :, :, 0].min()
     assert after.edges[0, :, :, 0].min() == pytest.approx(near + 70.0, abs=1e-3)
 
@@ -66,7 +75,7 @@ def test_edges_are_cut_before_the_lens(sent):
     assert np.isnan(boxes.edges).any()
     kept = boxes.edges[np.isfinite(boxes.edges).all(axis=(2, 3))]
     assert len(kept) == 8
-    edges = projected_edges(box_corners(track(1.0).box)[None], PROJECTION @ _whole(AHEAD))
+    edges = projected_edges(box_corners(track(1.0).box)[None], seen_from(PROJECTION, AHEAD))
     assert np.nanmax(np.abs(edges - CENTRE)) <= FOCAL * 1.0 / 0.5 + 1e-6
 
 
@@ -75,33 +84,19 @@ def test_tentative_tracks_are_not_shown(sent):
 
 
 def test_no_tracks_and_no_camera_model_mean_no_boxes(sent):
-    overlay = Overlay()
+    overlay = mounted()
     assert overlay.process(sent(IMAGE), None).labels == ()
     bare = replace(IMAGE, info=None)
     assert overlay.process(sent(bare), sent(Tracks((track(12.0),), 0.0))).labels == ()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-        [[1, 0, 0, 0], [0, 1, 0, 0]],
-        [[2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
-        "none",
-        [["a", 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
-    ],
-)
-def test_what_is_no_rigid_transform_is_the_users_mistake(wrong):
-    with pytest.raises(SpecError) as caught:
-        Overlay(lidar_to_camera=wrong)
-    assert caught.value.key == ("lidar_to_camera",)
-
-
-def _whole(rows):
-    return np.vstack([np.array(rows), [0, 0, 0, 1]])
 
 
 def test_a_box_is_moved_on_to_the_instant_of_the_image():
     moving = replace(track(12.0), vx=5.0, vy=-1.0)
     moved = moved_box(moving, ego_speed=7.0, seconds=0.5)
     assert (moved.x, moved.y) == (11.0, -0.5)
+
+
+def test_a_camera_whose_place_is_not_known_is_a_fault_that_names_both_frames(sent):
+    tracks = sent(Tracks((track(12.0),), 0.0), frame="lidar")
+    with pytest.raises(DataFault, match="'lidar' to 'camera'"):
+        Overlay().process(sent(IMAGE, frame="camera"), tracks)
