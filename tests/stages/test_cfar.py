@@ -88,3 +88,18 @@ def test_cells_without_all_their_references_are_not_tested(method):
     found = cfar.detected(level)
     assert not found[:10].any()
     assert not found[50:].any()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+@settings(max_examples=40)
+def test_the_mean_is_that_of_the_reference_cells(seed, guard):
+    cfar = Cfar("ca", 0.05, guard, window=4)
+    level = noise_db(seed, (30, 3))
+    power = 10 ** (level.astype(np.float64) / 10)
+    found = cfar.detected(level)
+    for r in range(cfar.margin, 30 - cfar.margin):
+        near = power[r - cfar.margin : r - guard]
+        far = power[r + guard + 1 : r + cfar.margin + 1]
+        assert len(near) == len(far) == 4
+        mean = np.concatenate([near, far]).mean(axis=0)
+        assert np.array_equal(found[r], power[r] > cfar.alpha() * mean)
