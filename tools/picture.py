@@ -2,9 +2,10 @@
 
     python tools/picture.py RUN OUT_FOLDER [--every 8]
 
-Colours: cars cyan, trucks orange, people
-green, unknown grey; thin boxes are tentative; the arrow is the velocity over ground for one
-second; the plan is white (its length is five seconds of driving), red where it brakes hard.
+Colours: cars cyan, trucks orange, people green, unknown grey; thin boxes are tentative; the arrow
+is the velocity over ground for one second; letters say which inputs support a track now; radar
+targets and boxes of the camera's network are magenta; the plan is white (its length is five seconds
+of driving), red where it brakes hard.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
 from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
+from avrt.model.frames import Frames
 from avrt.model.message import Message
-from avrt.payload import Image, Plan, PointCloud, Tracks
+from avrt.payload import Image, ImageDetections, Plan, PointCloud, Targets, Tracks
 from avrt.stages.camera import box_corners, moved_box, projected_edges, seen_from
+from avrt.stages.geometry import moved
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from avrt.logs.merge import SourceMessage
 
 
 T = TypeVar("T")
@@ -54,7 +59,7 @@ def draw(scene: Scene, image_rgb: NDArray[np.uint8]) -> PillowImage.Image:
     camera = _with_boxes(PillowImage.fromarray(image_rgb), scene)
     height = camera.height * FLOOR_SIZE[0] // camera.width
     camera = camera.resize((FLOOR_SIZE[0], height))
-    floor = _floor(scene.cloud.xyz, scene.tracks, scene.plan)
+    floor = _floor(scene)
     whole = PillowImage.new("RGB", (FLOOR_SIZE[0], camera.height + FLOOR_SIZE[1]))
     whole.paste(camera, (0, 0))
     whole.paste(floor, (0, camera.height))
@@ -68,6 +73,8 @@ def _with_boxes(camera: PillowImage.Image, scene: Scene) -> PillowImage.Image:
     seen = lane @ projection[:, :3].T + projection[:, 3]
     seen = seen[seen[:, 2] > 1]
     pen.line([(float(u / w), float(v / w)) for u, v, w in seen], fill=(255, 255, 255), width=3)
+    for box in [] if scene.found is None else scene.found.boxes.tolist():
+        pen.rectangle(box, outline=(255, 60, 255))
     for one in scene.tracks.objects:
         if not one.confirmed:
             continue
@@ -82,7 +89,8 @@ def _with_boxes(camera: PillowImage.Image, scene: Scene) -> PillowImage.Image:
     return camera
 
 
-def _floor(cloud_xyz: NDArray[np.float32], tracks: Tracks, plan: Plan) -> PillowImage.Image:
+def _floor(scene: Scene) -> PillowImage.Image:
+    cloud_xyz, tracks, plan = scene.cloud, scene.tracks, scene.plan
     width, height = FLOOR_SIZE
     pixels = np.zeros((height, width, 3), np.uint8)
     u = (ORIGIN[0] + cloud_xyz[:, 0] * SCALE).astype(np.int64)
@@ -92,6 +100,9 @@ def _floor(cloud_xyz: NDArray[np.float32], tracks: Tracks, plan: Plan) -> Pillow
     pixels[v[inside], u[inside]] = grey[:, None]
     floor = PillowImage.fromarray(pixels)
     pen = ImageDraw.Draw(floor)
+    for x, y, _ in scene.targets.tolist():
+        u0, v0 = _pixel(x, y)
+        pen.ellipse([u0 - 2, v0 - 2, u0 + 2, v0 + 2], outline=(255, 60, 255))
     hard = plan.kind in {"brake", "stop"}
     path = [_pixel(x, y) for x, y in plan.xy.tolist()]
     pen.line(path, fill=(255, 60, 60) if hard else (255, 255, 255), width=3)
@@ -106,7 +117,8 @@ def _floor(cloud_xyz: NDArray[np.float32], tracks: Tracks, plan: Plan) -> Pillow
         tip = _pixel(one.box.x + one.vx, one.box.y + one.vy)
         pen.line([_pixel(one.box.x, one.box.y), tip], fill=(255, 255, 0), width=1)
         left = _pixel(one.box.x, one.box.y + 0.6)
-        pen.text(left, f"{one.id} {one.existence:.2f} {one.misses or ''}", fill=colour)
+        seen_by = "".join(name[0] for name in one.sensors)
+        pen.text(left, f"{one.id} {one.existence:.2f} {seen_by}", fill=colour)
     return floor
 
 
@@ -116,13 +128,16 @@ def _pixel(x: float, y: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Scene:
-    """One image of a run with the newest sweep, tracks and plan published before it.
+    """One image of a run with the newest sweep, targets, tracks and plan published before it.
 
-    `seconds_after` is how long after the tracks' sweep the image was taken.
+    `cloud` and `targets` are in the frame of the tracks, (N, 3) metres; `found` is what the
+    camera's network made of this image, which was taken `seconds_after` the tracks' sweep.
     """
 
-    cloud: PointCloud
+    cloud: NDArray[np.float32]
+    targets: NDArray[np.float32]
     image: Image
+    found: ImageDetections | None
     tracks: Tracks
     plan: Plan
     projection: NDArray[np.float64]
@@ -134,21 +149,38 @@ def scenes(record: Path) -> Iterator[Scene]:
     with RunFile(record) as run:
         spec = read_pipeline(run, record)
         outputs = [message for name in run.stages() for message in run.outputs(name)]
-    tracks = Newest(outputs, Tracks)
-    plans = Newest(outputs, Plan)
+    tracks, plans = Newest(outputs, Tracks), Newest(outputs, Plan)
+    targets, seen = Newest(outputs, Targets), Newest(outputs, ImageDetections)
     frames = Frames(spec.transforms)
-    cloud: PointCloud | None = None
+    newest: SourceMessage | None = None
     with open_log(record) as log:
         for item in MergedLog(log, [s for s in spec.sources if s.type in {"lidar", "camera"}]):
             if isinstance(item.payload, PointCloud):
-                cloud = item.payload
+                newest = item
                 continue
             scene, plan = tracks.at(item.log_ns), plans.at(item.log_ns)
-            if cloud is not None and scene is not None and plan is not None and item.payload.info:
-                matrix = frames.between(scene.stamp.frame, item.frame)
-                projection = seen_from(item.payload.info.projection, matrix)
-                later = (item.capture_ns - scene.stamp.capture_ns) / NS_PER_S
-                yield Scene(cloud, item.payload, scene.payload, plan.payload, projection, later)
+            info = item.payload.info
+            if newest is None or scene is None or plan is None or info is None:
+                continue
+            frame = scene.stamp.frame
+            yield Scene(
+                cloud=moved(newest.payload.xyz, frames.between(newest.frame, frame)),
+                targets=_placed(targets.at(item.log_ns), frames, frame),
+                image=item.payload,
+                found=seen.of(item.capture_ns),
+                tracks=scene.payload,
+                plan=plan.payload,
+                projection=seen_from(info.projection, frames.between(frame, item.frame)),
+                seconds_after=(item.capture_ns - scene.stamp.capture_ns) / NS_PER_S,
+            )
+
+
+def _placed(targets: Message[Targets] | None, frames: Frames, frame: str) -> NDArray[np.float32]:
+    """Return where radar targets are in a frame, (N, 3) metres."""
+    if targets is None:
+        return np.zeros((0, 3), np.float32)
+    xyz = np.concatenate([targets.payload.xy, np.zeros((targets.payload.count, 1), np.float32)], 1)
+    return moved(xyz, frames.between(targets.stamp.frame, frame))
 
 
 class Newest(Generic[T]):
@@ -160,6 +192,10 @@ class Newest(Generic[T]):
         ]
         self._messages = sorted(found, key=lambda message: message.stamp.publish_ns)
         self._times = [message.stamp.publish_ns for message in self._messages]
+
+    def of(self, capture_ns: int) -> T | None:
+        """Return what was made of the message captured then."""
+        return next((m.payload for m in self._messages if m.stamp.capture_ns == capture_ns), None)
 
     def at(self, at_ns: int) -> Message[T] | None:
         """Return what was published last at or before this pipeline time."""
