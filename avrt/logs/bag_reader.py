@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rosbags.serde import SerdeError
@@ -41,7 +42,7 @@ from avrt.logs.bag_file import (
 )
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.raw import Channel, RawMessage
-from avrt.logs.ros_types import TRANSFORMS, schema_text
+from avrt.logs.ros_types import TRANSFORMS, known_types, schema_text
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
 RENAMED: Mapping[str, str] = {"tf/msg/tfMessage": TRANSFORMS}
-HEADER = "std_msgs/msg/Header"
+BASIC = (
+    "std_msgs/msg/Header",
+    "builtin_interfaces/msg/Time",
+    "builtin_interfaces/msg/Duration",
+)
 
 
 @dataclass(slots=True)
@@ -257,21 +262,26 @@ def connect(id_: int, topic: str, fields: Mapping[bytes, bytes]) -> Connection:
     given = normalize_msgtype(fields.get(b"type", b"").decode("utf-8", "replace"))
     type_name = RENAMED.get(given, given)
     text = fields.get(b"message_definition", b"").decode("utf-8", "replace")
-    try:
-        types = get_types_from_msg(text, type_name)
-        types.pop(HEADER, None)
-        known = get_typestore(Stores.ROS2_JAZZY).fielddefs
-        store = get_typestore(Stores.EMPTY)
-        store.register({**{name: known[name] for name in BASIC}, **types})
-        schema = schema_text(store, type_name) if types[type_name][1] else b""
-    except (TypesysError, KeyError, ValueError):
-        schema = b""
-    if not schema:
+    store, schema = _converter(type_name, text)
+    if store is None:
         return Connection(Channel(id_, topic, type_name, "ros1"), None, type_name)
     return Connection(Channel(id_, topic, type_name, "cdr", "ros2msg", schema), store, type_name)
 
 
-BASIC = (HEADER, "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
+@lru_cache(maxsize=256)
+def _converter(type_name: str, text: str) -> tuple[Typestore | None, bytes]:
+    """Return a store that converts a type, and its ROS 2 definition; None where there is none."""
+    known = known_types().fielddefs
+    try:
+        types = get_types_from_msg(text, type_name)
+        types.update({name: known[name] for name in BASIC})
+        store = get_typestore(Stores.EMPTY)
+        store.register(types)
+        if types[type_name][1]:
+            return store, schema_text(store, type_name)
+    except (TypesysError, KeyError, ValueError):
+        pass
+    return None, b""
 
 
 def _spanning(chunk: Extent, times: list[int]) -> Extent:

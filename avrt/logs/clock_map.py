@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 OFFSET_NS_MAX = NS_PER_S  # latency of a sensor and its bus stays below, another clock does not
 BACK_NS_MIN = 1_000_000  # ros2/geometry2 issue 347: 85 us back must not count as a jump
 GAP_STEPS = 3  # a lost message makes a step of two periods, jitter of half a period less than two
-STEPS, STEPS_MIN = 31, 5  # the last steps that tell what is usual, and how many it takes
+STEPS, STEPS_MIN = 31, 16  # the last steps that tell what is usual, and how many it takes
 SEGMENTS_MAX = 64  # jumps that a returning clock is recognised over
 KNOWN_JUMPS = {37: "TAI is 37 s ahead of UTC", 18: "GPS time is 18 s ahead of UTC"}
 KNOWN_NS_NEAR = NS_PER_S // 2  # less than the second that tells the known jumps apart

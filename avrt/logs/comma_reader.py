@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
-from rosbags.typesys.stores.ros2_dashing import sensor_msgs__msg__NavSatStatus as NavSatStatus
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
-from avrt.logs.ros_message import cloud_message, header, twist
+from avrt.logs.ros_message import cloud_message, fix_message, header, imu_message, twist
 from avrt.logs.ros_types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
+from avrt.payload import Fix, Imu
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 FOLDER = "processed_log"
 CYCLE_PAUSE_S = 0.02
 OBJECTS_MAX = 10_000
-UNKNOWN = np.array([-1.0, *[0.0] * 8])
 FLIP = np.array([1.0, -1.0, -1.0])
 RADAR_FIELDS = {"x": "<f4", "y": "<f4", "z": "<f4", "vrel": "<f4", "id": "<u4"}
 
@@ -174,15 +173,7 @@ class CommaReader:
         acceleration, rate = acceleration * FLIP, rate * FLIP
 
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
-            return ros.sensor_msgs__msg__Imu(
-                head,
-                ros.geometry_msgs__msg__Quaternion(0.0, 0.0, 0.0, 0.0),
-                UNKNOWN,
-                ros.geometry_msgs__msg__Vector3(*rate[index].tolist()),
-                np.zeros(9),
-                ros.geometry_msgs__msg__Vector3(*acceleration[index].tolist()),
-                np.zeros(9),
-            )
+            return imu_message(head, Imu(acceleration[index], rate[index]))
 
         self._add("/imu", IMU, "imu", _same(times), make)
 
@@ -192,10 +183,8 @@ class CommaReader:
 
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
             latitude, longitude, _, _, altitude, _ = values[index].tolist()
-            status = NavSatStatus(status=0, service=1)
-            return ros.sensor_msgs__msg__NavSatFix(
-                head, status, latitude, longitude, altitude, np.zeros(9), 0
-            )
+            fix = Fix(latitude, longitude, altitude, np.full(3, np.nan), valid=True)
+            return fix_message(head, fix)
 
         self._add(topic, FIX, "gnss", _same(times), make)
 

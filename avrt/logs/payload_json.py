@@ -22,8 +22,9 @@ KNOWN: Mapping[str, type] = {
     for kind in (*(getattr(payload, name) for name in payload.__all__), Message, Origin, Stamp)
 }
 BULK: Mapping[str, tuple[str, ...]] = {
-    "PointCloud": ("xyz", "intensity"),
+    "PointCloud": ("xyz", "intensity", "seconds"),
     "Image": ("data",),
+    "RoadMask": ("drivable", "lane"),
     "Detection": ("points",),
     "Track": ("points",),
 }

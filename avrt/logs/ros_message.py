@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
+from rosbags.typesys.stores.ros2_dashing import sensor_msgs__msg__NavSatStatus as NavSatStatus
 
 from avrt.units import NS_PER_S
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from avrt.payload import PointCloud
+    from avrt.payload import Fix, Imu, PointCloud, Targets
 
     Column = NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int64]
 
@@ -41,6 +42,33 @@ def twist(speed: float, yaw_rate: float) -> ros.geometry_msgs__msg__Twist:
     return ros.geometry_msgs__msg__Twist(vector(speed, 0.0, 0.0), vector(0.0, 0.0, yaw_rate))
 
 
+def imu_message(head: ros.std_msgs__msg__Header, imu: Imu) -> ros.sensor_msgs__msg__Imu:
+    """Return a reading; an orientation of None is marked as not measured."""
+    vector, covariance = ros.geometry_msgs__msg__Vector3, np.zeros(9)
+    covariance[0] = -1.0 if imu.orientation is None else 0.0
+    turn = np.zeros(4) if imu.orientation is None else imu.orientation
+    return ros.sensor_msgs__msg__Imu(
+        head,
+        ros.geometry_msgs__msg__Quaternion(*turn.tolist()),
+        covariance,
+        vector(*imu.angular_rate.tolist()),
+        np.zeros(9),
+        vector(*imu.acceleration.tolist()),
+        np.zeros(9),
+    )
+
+
+def fix_message(head: ros.std_msgs__msg__Header, fix: Fix) -> ros.sensor_msgs__msg__NavSatFix:
+    """Return a position; a sigma of NaN is marked as unknown."""
+    known = bool(np.isfinite(fix.sigma).all())
+    variances = np.diag(np.where(known, fix.sigma, 0.0) ** 2).ravel()
+    status = NavSatStatus(status=0 if fix.valid else -1, service=1)
+    kind = 2 if known else 0  # a known diagonal, or unknown
+    return ros.sensor_msgs__msg__NavSatFix(
+        head, status, fix.latitude, fix.longitude, fix.altitude, variances, kind
+    )
+
+
 def cloud_rows(cloud: PointCloud) -> NDArray[np.void]:
     """Return the points of a sweep as a structured array: x, y, z, and what else it has."""
     x, y, z = cloud.xyz.T
@@ -50,6 +78,24 @@ def cloud_rows(cloud: PointCloud) -> NDArray[np.void]:
     if cloud.seconds is not None:
         columns["time"] = cloud.seconds
     return structured(columns)
+
+
+def target_rows(targets: Targets) -> NDArray[np.void]:
+    """Return radar targets as points on the ground plane, with what the radar measured."""
+    x, y = targets.xy.T
+    vx, vy = targets.velocity.T
+    return structured(
+        {
+            "x": x,
+            "y": y,
+            "z": np.zeros_like(x),
+            "range_rate": targets.range_rate,
+            "vx": vx,
+            "vy": vy,
+            "strength": targets.strength,
+            "id": targets.ids,
+        }
+    )
 
 
 def structured(columns: Mapping[str, Column]) -> NDArray[np.void]:

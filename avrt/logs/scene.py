@@ -7,7 +7,7 @@ does not show it any more, or when nothing came for `LIFETIME_NS`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
@@ -15,11 +15,11 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rosbags.typesys.store import Msg, Msgarg, Typestore
 
-    from avrt.payload import Box, Detection, ImageBoxes, Track
+    from avrt.payload import Box, Detection, ImageBoxes, ImageDetections, Track
 
 LIFETIME_NS = NS_PER_S
 ARROW_SPEED_MIN = 0.3
@@ -31,11 +31,20 @@ COLORS: Mapping[str, tuple[float, float, float]] = {
 }
 GREY = (0.7, 0.7, 0.7)
 CONFIRMED_ALPHA, TENTATIVE_ALPHA = 0.6, 0.2
-LINE_LIST = 4
+LINE_LOOP, LINE_LIST = 2, 4
 FONT_PX = 12.0
 UNUSED = ("arrows", "spheres", "cylinders", "lines", "triangles", "models")
 
 Shape = dict[str, list["Msg"]]
+
+
+class Outline(NamedTuple):
+    """Lines in an image between corners (u, v) in pixels, in the colour of a class."""
+
+    type: int
+    corners: list[list[float]]
+    color: str
+    text: str
 
 
 class ScenePainter:
@@ -128,37 +137,51 @@ class ScenePainter:
         )
         return {"cubes": [cube], "texts": [label_text]}
 
-    def annotations(self, header: ros.std_msgs__msg__Header, boxes: ImageBoxes) -> Msg:
-        outline, clear = self._color("car", 1.0), self._color("", 0.0)
+    def edges(self, header: ros.std_msgs__msg__Header, boxes: ImageBoxes) -> Msg:
+        """Return the outlines of 3D boxes in an image, those parts that can be seen."""
+        outlines: list[Outline] = []
+        for edges, label in zip(boxes.edges, boxes.labels, strict=True):
+            seen = edges[np.isfinite(edges).all(axis=(1, 2))].reshape(-1, 2)
+            outlines.append(Outline(LINE_LIST, seen.tolist(), "car", label))
+        return self._annotations(header, outlines)
+
+    def rectangles(self, header: ros.std_msgs__msg__Header, found: ImageDetections) -> Msg:
+        """Return the boxes that a network found in an image."""
+        outlines: list[Outline] = []
+        rows = zip(found.boxes.tolist(), found.scores.tolist(), found.labels, strict=True)
+        for (left, top, right, bottom), score, label in rows:
+            corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
+            outlines.append(Outline(LINE_LOOP, corners, label, f"{label} {score:.2f}"))
+        return self._annotations(header, outlines)
+
+    def _annotations(self, header: ros.std_msgs__msg__Header, outlines: Sequence[Outline]) -> Msg:
         points: list[Msg] = []
         texts: list[Msg] = []
-        for edges, label in zip(boxes.edges, boxes.labels, strict=True):
-            ends = edges[np.isfinite(edges).all(axis=(1, 2))].reshape(-1, 2).tolist()
-            if not ends:
-                continue
-            corners: list[Msg] = [self._new("Point2", x=u, y=v) for u, v in ends]
+        clear = self._color("", 0.0)
+        for outline in (one for one in outlines if one.corners):
+            color = self._color(outline.color, 1.0)
+            corners: list[Msg] = [self._new("Point2", x=u, y=v) for u, v in outline.corners]
             points.append(
                 self._new(
                     "PointsAnnotation",
                     timestamp=header.stamp,
-                    type=LINE_LIST,
+                    type=outline.type,
                     points=corners,
-                    outline_color=outline,
+                    outline_color=color,
                     outline_colors=[],
                     fill_color=clear,
                     thickness=2.0,
                 )
             )
+            left, top = (min(place) for place in zip(*outline.corners, strict=True))
             texts.append(
                 self._new(
                     "TextAnnotation",
                     timestamp=header.stamp,
-                    position=self._new(
-                        "Point2", x=min(u for u, _ in ends), y=min(v for _, v in ends)
-                    ),
-                    text=label,
+                    position=self._new("Point2", x=left, y=top),
+                    text=outline.text,
                     font_size=FONT_PX,
-                    text_color=outline,
+                    text_color=color,
                     background_color=clear,
                 )
             )

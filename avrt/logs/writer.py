@@ -11,20 +11,39 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from mcap.writer import CompressionType, Writer
-from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import SpecError
-from avrt.logs.ros_message import cloud_message, cloud_rows, header
-from avrt.logs.ros_types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, schema_text
+from avrt.logs.ros_message import (
+    cloud_message,
+    cloud_rows,
+    fix_message,
+    header,
+    imu_message,
+    target_rows,
+    twist,
+)
+from avrt.logs.ros_types import (
+    CAMERA_INFO,
+    CLOUD,
+    COMPRESSED_IMAGE,
+    FIX,
+    IMU,
+    TRANSFORMS,
+    TWIST,
+    known_types,
+    schema_text,
+)
 from avrt.payload import PointCloud
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from avrt.payload import CameraInfo
+    from avrt.payload import CameraInfo, Fix, Imu, Speed, Targets
+
+    Pose = tuple[float, float, float, float, float, float, float]
 
 CHUNK_BYTES = 1 << 20
 
@@ -48,7 +67,7 @@ class LogWriter:
             self._file = Path(path).open("wb")  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise SpecError(f"cannot create the log {path}: {error.strerror}") from None
-        self._store = get_typestore(Stores.ROS2_JAZZY)
+        self._store = known_types()
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._counts: dict[str, int] = {}
@@ -95,6 +114,52 @@ class LogWriter:
             roi=ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, do_rectify=False),
         )
         self._add(topic, CAMERA_INFO, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_imu(
+        self, topic: str, frame: str, stamp_ns: int, imu: Imu, *, log_ns: int | None = None
+    ) -> None:
+        """Add a reading of an inertial unit."""
+        message = imu_message(header(stamp_ns, frame), imu)
+        self._add(topic, IMU, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_fix(
+        self, topic: str, frame: str, stamp_ns: int, fix: Fix, *, log_ns: int | None = None
+    ) -> None:
+        """Add a position of a satellite receiver."""
+        message = fix_message(header(stamp_ns, frame), fix)
+        self._add(topic, FIX, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_speed(
+        self, topic: str, frame: str, stamp_ns: int, speed: Speed, *, log_ns: int | None = None
+    ) -> None:
+        """Add the vehicle's own speed."""
+        moving = twist(speed.speed, speed.yaw_rate)
+        message = ros.geometry_msgs__msg__TwistStamped(header(stamp_ns, frame), moving)
+        self._add(topic, TWIST, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_targets(
+        self, topic: str, frame: str, stamp_ns: int, targets: Targets, *, log_ns: int | None = None
+    ) -> None:
+        """Add a radar's cycle as a cloud of targets."""
+        message = cloud_message(header(stamp_ns, frame), target_rows(targets))
+        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_transforms(
+        self, topic: str, stamp_ns: int, transforms: Sequence[tuple[str, str, Pose]]
+    ) -> None:
+        """Add mountings: parent, child, and the child's x, y, z (m) and quaternion x, y, z, w."""
+        stamped = [
+            ros.geometry_msgs__msg__TransformStamped(
+                header(stamp_ns, parent),
+                child,
+                ros.geometry_msgs__msg__Transform(
+                    ros.geometry_msgs__msg__Vector3(*at[:3]),
+                    ros.geometry_msgs__msg__Quaternion(*at[3:]),
+                ),
+            )
+            for parent, child, at in transforms
+        ]
+        self._add(topic, TRANSFORMS, ros.tf2_msgs__msg__TFMessage(stamped), stamp_ns)
 
     def add_raw(
         self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"

@@ -15,7 +15,7 @@ from rosbags.serde import SerdeError
 
 from avrt.logs.decode.image import read_camera_info, read_compressed_image, read_image
 from avrt.logs.decode.motion import read_fix, read_imu, read_odometry, read_twist
-from avrt.logs.decode.points import read_cloud, read_scan
+from avrt.logs.decode.points import has_lost_times, read_cloud, read_scan
 from avrt.logs.decode.radar import (
     read_radar_cloud,
     read_radar_scan,
@@ -84,12 +84,14 @@ class Decoded:
         header_ns: the sensor's own stamp, sensor's clock, as it was sent.
         stamp_valid: the stamp is later than zero and has nanoseconds below one second.
         frame: of the payload, without the slash that ROS 1 put before it.
+        lost_times: the points have times, and they are none of the sweep.
     """
 
     header_ns: int
     stamp_valid: bool
     frame: str
     payload: Payload
+    lost_times: bool = False
 
 
 def decode(raw: RawMessage, kind: str) -> Decoded:
@@ -111,7 +113,8 @@ def decode(raw: RawMessage, kind: str) -> Decoded:
     stamp = header.stamp
     header_ns = stamp.sec * NS_PER_S + stamp.nanosec
     valid = stamp.nanosec < NS_PER_S and stamp.sec >= 0 and header_ns > 0
-    return Decoded(header_ns, valid, frame.removeprefix("/"), payload)
+    lost = isinstance(payload, PointCloud) and has_lost_times(message, payload)
+    return Decoded(header_ns, valid, frame.removeprefix("/"), payload, lost)
 
 
 def _parse(raw: RawMessage) -> object:

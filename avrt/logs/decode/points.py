@@ -44,6 +44,13 @@ def read_cloud(raw: RawMessage, message: object) -> PointCloud:
     return PointCloud(points.xyz(), intensity, points.seconds(stamp.sec * NS_PER_S + stamp.nanosec))
 
 
+def has_lost_times(message: object, cloud: PointCloud) -> bool:
+    """Whether the points of a message have times, and they are none of its sweep."""
+    if not isinstance(message, ros.sensor_msgs__msg__PointCloud2) or not cloud.count:
+        return False
+    return cloud.seconds is None and any(field.name in TIMES for field in message.fields)
+
+
 def read_scan(raw: RawMessage, message: object) -> PointCloud:
     """Read a planar scan: z is 0, and a beam that met nothing within range gives no point."""
     assert isinstance(message, ros.sensor_msgs__msg__LaserScan)
@@ -103,12 +110,12 @@ class Points:
             return None
         exact = self.exact(name)
         times = exact.astype(np.float64)
-        first = abs(times[0])
+        largest = np.max(np.abs(times))
         if exact.dtype.kind != "f":
             times /= NS_PER_S
-        elif first >= ABSOLUTE_NS_MIN:
+        elif largest >= ABSOLUTE_NS_MIN:
             times = (times - stamp_ns) / NS_PER_S
-        elif first >= ABSOLUTE_S_MIN:
+        elif largest >= ABSOLUTE_S_MIN:
             times -= stamp_ns / NS_PER_S
         with np.errstate(invalid="ignore"):
             return times.astype(np.float32) if bool((abs(times) <= SWEEP_S_MAX).all()) else None
