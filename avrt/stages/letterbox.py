@@ -81,7 +81,7 @@ def layout(picture: tuple[int, int], view: tuple[int, int], tiles: int) -> Layou
     (width, height), (view_width, view_height) = picture, view
     span = view_width * (tiles - (tiles - 1) * OVERLAP)
     scale = min(span / width, view_height / height)
-    scaled = max(1, round(width * scale)), max(1, min(view_height, round(height * scale)))
+    scaled = max(1, round(width * scale)), max(1, round(height * scale))
     beyond = max(0, scaled[0] - view_width)
     count = min(tiles, 1 + math.ceil(beyond / (view_width * (1 - OVERLAP))))
     lefts = [round(beyond * i / max(1, count - 1)) for i in range(count)]

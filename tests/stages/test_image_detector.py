@@ -13,6 +13,7 @@ from small_networks import BOAT, CAR, PERSON, SIDE, TRUCK, fastestdet, nanodet, 
 
 from avrt.errors import DataFault, SpecError
 from avrt.payload import CameraInfo, Image
+from avrt.stages import image_detector
 from avrt.stages.camera import Detector
 
 CELL = 64 + 1 * 4 + 2  # row 1, column 2 of yolox's cells of 16 pixels
@@ -88,6 +89,14 @@ def test_the_limit_on_scores_can_be_set(detector, sent):
     shown = seeing((CAR, 0.2, CELL, 0.5))
     assert detector(shown).process(sent(picture())).labels == ()
     assert detector(shown, score_min=0.1).process(sent(picture())).labels == ("car",)
+
+
+def test_a_view_has_a_bound_on_candidates_and_keeps_the_best(detector, sent, monkeypatch):
+    monkeypatch.setattr(image_detector, "CANDIDATES_MAX", 2)
+    shown = seeing(*((CAR, 0.5 + cell / 10, 64 + 4 * cell, 0.0) for cell in range(4)))
+    shown[0][0, 64::4, 1] = 0.0
+    found = detector(shown).process(sent(picture()))
+    assert found.scores == pytest.approx([0.8, 0.7])
 
 
 def test_nothing_seen_is_a_payload(detector, sent):

@@ -115,13 +115,14 @@ def test_a_half_that_nothing_else_shows_remains():
     assert len(suppressed(found, GROUPS, IOU)) == 2
 
 
-def test_two_parts_of_one_object_become_one():
-    left = candidates(((60, 10, 100, 50), 0.6, 0, (False, True)), whole((0, 0, 9, 9), 0.3))
-    right = candidates(((80, 12, 130, 50), 0.7, 1, (True, False)))
+@pytest.mark.parametrize(("scores", "kind"), [((0.6, 0.7), 1), ((0.8, 0.7), 0)])
+def test_two_parts_of_one_object_become_one_of_the_better_parts_class(scores, kind):
+    left = candidates(((60, 10, 100, 50), scores[0], 0, (False, True)), whole((0, 0, 9, 9), 0.3))
+    right = candidates(((80, 12, 130, 50), scores[1], 1, (True, False)))
     united = suppressed(joined([left, right], GROUPS), GROUPS, IOU)
     assert united.boxes.tolist() == [[60, 10, 130, 50], [0, 0, 9, 9]]
-    assert united.scores.tolist() == pytest.approx([0.7, 0.3])
-    assert united.classes.tolist() == [1, 0]
+    assert united.scores.tolist() == pytest.approx([max(scores), 0.3])
+    assert united.classes.tolist() == [kind, 0]
     assert not united.cut.any()
 
 
@@ -145,14 +146,15 @@ def test_parts_that_do_not_continue_each_other_stay_apart(right):
     assert len(joined([left, candidates(right)], GROUPS)) == 2
 
 
-def test_the_parts_most_alike_find_each_other():
+def test_the_parts_most_alike_find_each_other_and_no_other():
     left = candidates(
         ((60, 10, 100, 50), 0.6, 0, (False, True)), ((50, 20, 100, 50), 0.9, 0, (False, True))
     )
-    right = candidates(((80, 10, 130, 50), 0.7, 0, (True, False)))
-    found = joined([left, right], GROUPS)
-    assert sorted(found.boxes[:, 0].tolist()) == [50, 60]
-    assert [60, 10, 130, 50] in found.boxes.tolist()
+    right = candidates(
+        ((80, 10, 130, 50), 0.7, 0, (True, False)), ((80, 70, 140, 99), 0.7, 0, (True, False))
+    )
+    found = joined([left, right], GROUPS).boxes.tolist()
+    assert sorted(found) == [[50, 20, 100, 50], [60, 10, 130, 50], [80, 70, 140, 99]]
 
 
 def test_one_view_is_left_as_it_is():
