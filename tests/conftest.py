@@ -2,7 +2,7 @@
 
 Choose with `--hypothesis-profile=nightly`. And small logs for whoever replays one. What tests of
 the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
-(`spoilt`) and of stages (`small_networks`, `traffic`) share can be imported by all tests.
+(`spoilt`) and of stages (`small_networks`, `traffic`, `driving`) share, all tests can import.
 """
 
 import gc

@@ -37,7 +37,16 @@ from avrt.stages.satellite import (
     base_at,
     way_from,
 )
-from avrt.stages.vehicle import GYRO_BIAS, SPEED, YAW, YAW_RATE, Reading, Vehicle, X, Y
+from avrt.stages.vehicle import (
+    ANCHOR_TURN,
+    ANCHOR_X,
+    ANCHOR_Y,
+    GYRO_BIAS,
+    SPEED,
+    YAW_RATE,
+    Reading,
+    Vehicle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +65,7 @@ HOLD_NS = {"imu": 250_000_000, "speed": 500_000_000, "gnss": 2_500_000_000}
 DOUBT = {
     "imu": {YAW_RATE: 0.3**2, GYRO_BIAS: 0.01**2},
     "speed": {SPEED: 5.0**2},
-    "gnss": {SPEED: 2.0**2, YAW: 0.2**2},
+    "gnss": {SPEED: 2.0**2},
 }
 """Variance added to what an input measures when its outliers go on."""
 
@@ -311,9 +320,10 @@ def _approached(state: EgoState, place: Place, stamp: Stamp) -> EgoState:
     if math.isinf(way.sigma):
         return replace(state, satellites=replace(known, base=base_at(place, state.vehicle, age)))
     anchor = anchored(known.base, way, place, state.vehicle, age)
-    added = {YAW: way.sigma**2, X: place.sigma**2, Y: place.sigma**2}
+    place_variance = place.sigma**2
+    errors = {ANCHOR_TURN: way.sigma**2, ANCHOR_X: place_variance, ANCHOR_Y: place_variance}
     satellites = replace(known, base=None, anchor=anchor)
-    return replace(state, vehicle=vehicle.widened(state.vehicle, added), satellites=satellites)
+    return replace(state, vehicle=vehicle.begun_anew(state.vehicle, errors), satellites=satellites)
 
 
 def _rests_on(state: EgoState, name: str) -> bool:

@@ -6,12 +6,16 @@ if the state (see `vehicle`) were right, with the derivatives.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from avrt.stages.vehicle import (
     ACCELERATION,
+    ANCHOR_TURN,
+    ANCHOR_X,
+    ANCHOR_Y,
     GYRO_BIAS,
     SLOPE,
     SPEED,
@@ -25,29 +29,29 @@ from avrt.stages.vehicle import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
 
 def gyro(yaw_rate: float, sigma: float) -> Reading:
     """Return a yaw rate, rad/s, that a gyro with a bias told."""
-    return _linear([yaw_rate], sigma, [{YAW_RATE: 1.0, GYRO_BIAS: 1.0}])
+    return _linear(yaw_rate, sigma, {YAW_RATE: 1.0, GYRO_BIAS: 1.0})
 
 
 def yaw_rate(told: float, sigma: float) -> Reading:
     """Return a yaw rate, rad/s, without a bias."""
-    return _linear([told], sigma, [{YAW_RATE: 1.0}])
+    return _linear(told, sigma, {YAW_RATE: 1.0})
 
 
 def accelerometer(along: float, sigma: float) -> Reading:
     """Return an acceleration along x, m/s^2, with gravity's share on a slope in it."""
-    return _linear([along], sigma, [{ACCELERATION: 1.0, SLOPE: 1.0}])
+    return _linear(along, sigma, {ACCELERATION: 1.0, SLOPE: 1.0})
 
 
 def speed(told: float, sigma: float) -> Reading:
     """Return a true speed along x, m/s."""
-    return _linear([told], sigma, [{SPEED: 1.0}])
+    return _linear(told, sigma, {SPEED: 1.0})
 
 
 def wheels(told: float, sigma: float) -> Reading:
@@ -62,9 +66,25 @@ def wheels(told: float, sigma: float) -> Reading:
     return Reading(np.array([told]), np.array([[sigma**2]]), expected)
 
 
-def position(x: float, y: float, sigma: float) -> Reading:
-    """Return a place in the vehicle's own frame, metres."""
-    return _linear([x, y], sigma, [{X: 1.0}, {Y: 1.0}])
+def position(place: tuple[float, float], pivot: tuple[float, float], sigma: float) -> Reading:
+    """Return a place in an anchored frame, metres.
+
+    It is written in the vehicle's own frame as if the anchor were right; the anchor is turned about
+    `pivot` by ANCHOR_TURN and shifted by ANCHOR_X and ANCHOR_Y.
+    """
+
+    def expected(mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        turn = float(mean[ANCHOR_TURN])
+        cos, sin = math.cos(turn), math.sin(turn)
+        dx, dy = mean[X] - pivot[0], mean[Y] - pivot[1]
+        there = np.array([dx * cos + dy * sin, dy * cos - dx * sin])
+        change = np.zeros((2, STATES))
+        change[:, (X, Y)] = [[cos, sin], [-sin, cos]]
+        change[:, ANCHOR_TURN] = there[1], -there[0]
+        change[(0, 1), (ANCHOR_X, ANCHOR_Y)] = 1.0
+        return there + pivot + mean[[ANCHOR_X, ANCHOR_Y]], change
+
+    return Reading(np.array(place), sigma**2 * np.eye(2), expected)
 
 
 def pose(x: float, y: float, yaw: float, noise: NDArray[np.float64]) -> Reading:
@@ -74,14 +94,12 @@ def pose(x: float, y: float, yaw: float, noise: NDArray[np.float64]) -> Reading:
     return Reading(np.array([x, y, yaw]), noise, _linearly(change), angles=(2,))
 
 
-def _linear(values: Sequence[float], sigma: float, observed: Sequence[dict[int, float]]) -> Reading:
-    """Return numbers that are weighted sums of states, each with the same sigma."""
-    change = np.zeros((len(values), STATES))
-    for row, weights in enumerate(observed):
-        for column, weight in weights.items():
-            change[row, column] = weight
-    noise = sigma**2 * np.eye(len(values))
-    return Reading(np.array(values), noise, _linearly(change))
+def _linear(value: float, sigma: float, weights: Mapping[int, float]) -> Reading:
+    """Return a number that is a weighted sum of states."""
+    change = np.zeros((1, STATES))
+    for state, weight in weights.items():
+        change[0, state] = weight
+    return Reading(np.array([value]), np.array([[sigma**2]]), _linearly(change))
 
 
 def _linearly(

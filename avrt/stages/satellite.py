@@ -3,8 +3,9 @@
 The vehicle's frame begins where the vehicle began, along its heading then, which nobody knows on
 the earth. So fixes are only differences at first: how far the vehicle has come tells its speed.
 Once it has come far enough for the direction to mean something, that direction is taken for the
-heading half way, and the frame is anchored: from then on fixes are positions in it. The vehicle is
-taken to drive forwards unless its speed is known to be negative.
+heading half way, and the frame is anchored: from then on fixes are positions in it. How wrong the
+anchor is, is part of the filter's state, so later fixes correct it and do not move the vehicle. The
+vehicle is taken to drive forwards unless its speed is known to be negative.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Anchor:
         cos, sin = math.cos(self.angle), math.sin(self.angle)
         de, dn = place.east - self.east, place.north - self.north
         x, y = self.x + de * cos - dn * sin, self.y + de * sin + dn * cos
-        return readings.position(x, y, place.sigma)
+        return readings.position((x, y), (self.x, self.y), place.sigma)
 
 
 @dataclass(frozen=True, slots=True)

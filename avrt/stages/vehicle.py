@@ -1,10 +1,11 @@
 """The filter of the vehicle's own motion: how its state moves, and how a reading corrects it.
 
-State (x, y, yaw, speed, yaw rate, acceleration, gyro bias, wheel error, slope), SI units. Between
-readings the vehicle drives an arc: constant turn rate and acceleration (Schubert, Richter and
-Wanielik, "Comparison and Evaluation of Advanced Motion Models for Vehicle Tracking", FUSION 2008,
-section II), written with the chord of the arc, which needs no second formula for driving straight.
-The wheels do not slip sideways. Acceleration decays as in Singer, "Estimating Optimal Tracking
+State (x, y, yaw, speed, yaw rate, acceleration; gyro bias, wheel error, slope; turn and place of
+the anchor), SI units. Between readings the vehicle drives an arc: constant turn rate and
+acceleration (Schubert, Richter and Wanielik, "Comparison and Evaluation of Advanced Motion Models
+for Vehicle Tracking", FUSION 2008, section II), written with the chord of the arc, which needs no
+second formula for driving straight. The wheels do not slip sideways.
+Acceleration decays as in Singer, "Estimating Optimal Tracking
 Filter Performance for Manned Maneuvering Targets", IEEE TAES 6(4), 1970; yaw rate, and slowly the
 errors of the sensors, walk at random.
 
@@ -29,14 +30,15 @@ from avrt.payload import EgoMotion
 from avrt.stages.geometry import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
 X, Y, YAW, SPEED, YAW_RATE, ACCELERATION, GYRO_BIAS, WHEEL_ERROR, SLOPE = range(9)
-STATES = 9
+ANCHOR_TURN, ANCHOR_X, ANCHOR_Y = 9, 10, 11
+STATES = 12
 
-SIGMA_AT_START = (0.0, 0.0, 0.0, 15.0, 0.3, 1.5, 0.01, 0.01, 0.5)
+SIGMA_AT_START = (0.0, 0.0, 0.0, 15.0, 0.3, 1.5, 0.01, 0.01, 0.5, 0.0, 0.0, 0.0)
 """Standard deviation of each state before any reading; the frame begins at the vehicle."""
 
 ACCELERATION_SIGMA = 1.2  # m/s^2, of ordinary driving
@@ -51,7 +53,7 @@ STEP_SECONDS_MAX = 0.5  # an arc is not driven further at once
 
 @dataclass(frozen=True, slots=True)
 class Vehicle:
-    """What is believed about the vehicle: `mean` (9,) and `covariance` (9, 9), float64."""
+    """What is believed about the vehicle: `mean` (12,) and `covariance` (12, 12), float64."""
 
     mean: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -64,8 +66,8 @@ class Reading:
     Attributes:
         values: (M,) float64.
         noise: (M, M) float64, their covariance.
-        expected: from the state's mean (9,) to what the reading should be, (M,), and how it
-            changes with the state, (M, 9).
+        expected: from the state's mean (12,) to what the reading should be, (M,), and how it
+            changes with the state, (M, 12).
         angles: which of the numbers are angles, radians.
     """
 
@@ -100,7 +102,7 @@ def predicted(vehicle: Vehicle, seconds: float) -> Vehicle:
 
 
 def moved(mean: NDArray[np.float64], dt: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean `dt` seconds later, or earlier if negative, and its derivative (9, 9).
+    """Return the mean `dt` seconds later, or earlier if negative, and its derivative (12, 12).
 
     An arc of length s that turns by t has a chord of s sin(t/2) / (t/2) at half the turn.
     """
@@ -146,12 +148,20 @@ def corrected(vehicle: Vehicle, reading: Reading, age: float) -> Corrected:
     return Corrected(Vehicle(after, (joseph + joseph.T) / 2), squared)
 
 
-def widened(vehicle: Vehicle, variance: dict[int, float]) -> Vehicle:
+def widened(vehicle: Vehicle, variance: Mapping[int, float]) -> Vehicle:
     """Return the state with these variances added, by the number of the state."""
     covariance = vehicle.covariance.copy()
     for index, added in variance.items():
         covariance[index, index] += added
     return Vehicle(vehicle.mean, covariance)
+
+
+def begun_anew(vehicle: Vehicle, variance: Mapping[int, float]) -> Vehicle:
+    """Return the state with some of its numbers 0 with these variances, whatever they were."""
+    mean, covariance = vehicle.mean.copy(), vehicle.covariance.copy()
+    for index in variance:
+        mean[index] = covariance[index, :] = covariance[:, index] = 0.0
+    return widened(Vehicle(mean, covariance), variance)
 
 
 def motion_of(vehicle: Vehicle, sensors: tuple[str, ...]) -> EgoMotion:
@@ -174,7 +184,7 @@ def _row(by_yaw: float, by_way: float, dt: float) -> list[float]:
 
 
 def _noise(mean: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-    """Return the covariance that `dt` seconds, at least 0, add: (9, 9).
+    """Return the covariance that `dt` seconds, at least 0, add: (12, 12).
 
     The driver changes the acceleration, which goes on to speed and to the way along the heading;
     steering changes the yaw rate, which goes on to yaw and to the way across it.
