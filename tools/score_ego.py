@@ -1,8 +1,8 @@
 """Score the ego motion stages on recorded drives and print one JSON object.
 
     python tools/score_ego.py comma FOLDER    EgoEstimator against the poses of a comma2k19 segment
-    python tools/score_ego.py radiate LOG     EgoEstimator on a RADIATE log: speed profile
-    python tools/score_ego.py kitti LOG       ScanMatcher on LiDAR alone: speed profile, checks
+    python tools/score_ego.py radiate LOG     EgoEstimator and ScanMatcher against each other
+    python tools/score_ego.py kitti LOG       ScanMatcher against single sweeps far apart
 
 comma2k19 (Schafer et al., "A Commute in Burlingame", 2018) has poses of a tightly coupled solution
 at 20 Hz in earth-centred coordinates; its device frame points forward, right and down. The error is
@@ -15,17 +15,28 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from mcap.reader import make_reader
+from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from avrt.model.frames import Frames, TransformSpec
+from avrt.drivers.conditions import read_conditions
+from avrt.model.frames import IDENTITY, Frames, Matrix, TransformSpec
 from avrt.model.message import Message, Stamp
-from avrt.payload import Fix, Imu, Speed
+from avrt.payload import Fix, Imu, PointCloud, Speed
 from avrt.stages.ego import EgoEstimator
+from avrt.stages.registration import Target
+from avrt.stages.scan_matching import ScanMatcher
+from avrt.stages.upright import Features, features
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SETTLED = 3.0  # seconds
 WINDOW = 10.0  # seconds
+Y_FORWARD = (0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 FORWARD_RIGHT_DOWN = (1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0)
 SUBSETS = (
     ("speed", "imu"),
@@ -113,24 +124,14 @@ def score(folder: Path, inputs: tuple[str, ...], **params: float) -> dict[str, o
         start = time.perf_counter_ns()
         motion = stage.process(**{name: one})
         spent.append(time.perf_counter_ns() - start)
-        error = motion.covariance
-        rows.append(
-            (
-                one.stamp.capture_ns / 1e9,
-                motion.x,
-                motion.y,
-                motion.yaw,
-                motion.speed,
-                motion.yaw_rate,
-            )
-            + (error[0, 0], error[0, 1], error[1, 1])
-        )
+        pose = (one.stamp.capture_ns / 1e9, motion.x, motion.y, motion.yaw)
+        rows.append((*pose, motion.speed, motion.yaw_rate, *motion.covariance.ravel()))
     found = np.array(rows)
     truth = Truth(folder)
     found = found[(found[:, 0] > SETTLED) & (found[:, 0] < truth.t[-1])]
     true = truth.at(found[:, 0])
     difference = found[:, 4:6] - true[:, 3:5]
-    spread = found[:, [6, 7, 7, 8]].reshape(-1, 2, 2)
+    spread = found[:, 6:].reshape(-1, 2, 2)
     nees = np.einsum("ti,tij,tj->t", difference, np.linalg.inv(spread), difference)
     return {
         "speed_error": errors(difference[:, 0]),
@@ -168,13 +169,128 @@ def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([dx * cos + dy * sin, dy * cos - dx * sin, b[2] - a[2]])
 
 
+def read_log(log: Path, *topics: str) -> Iterator[tuple[str, float, object]]:
+    """Yield topic, the sensor's own time in seconds, and message, in the order of the log."""
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    with log.open("rb") as file:
+        for schema, channel, raw in make_reader(file).iter_messages(topics=topics):
+            one = store.deserialize_cdr(raw.data, schema.name)
+            yield channel.topic, one.header.stamp.sec + one.header.stamp.nanosec / 1e9, one
+
+
+def clouds(log: Path, topic: str) -> list[tuple[float, PointCloud]]:
+    """Return the sweeps with their times in seconds."""
+    found = []
+    for _, at, one in read_log(log, topic):
+        rows = one.data.reshape(-1, one.point_step)[:, :12].copy()
+        found.append((at, PointCloud(rows.view("<f4").reshape(-1, 3))))
+    return found
+
+
+def matched(sweeps: list[tuple[float, PointCloud]], turn: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return time, x, y, yaw, speed, yaw rate of each sweep, and what it cost, ms."""
+    stage, rows, spent = ScanMatcher(frame="vehicle"), [], []
+    stage.calibrate(Frames([TransformSpec(parent="vehicle", child="lidar", matrix=turn)]))
+    stage.warm()
+    for sequence, (at, cloud) in enumerate(sweeps):
+        one = message("lidar", sequence, at - sweeps[0][0], cloud)
+        start = time.process_time_ns()
+        motion = stage.process(one)
+        spent.append((time.process_time_ns() - start) / 1e6)
+        rows.append((at, motion.x, motion.y, motion.yaw, motion.speed, motion.yaw_rate))
+    return np.array(rows), np.array(spent)
+
+
+def profile(t: np.ndarray, speed: np.ndarray, every: float = 0.5) -> dict[str, float]:
+    """Return the speed by seconds since the first time."""
+    at = np.arange(0.0, t[-1] - t[0], every)
+    found = np.interp(at, t - t[0], speed)
+    return {f"{s:.1f}": round(float(v), 2) for s, v in zip(at, found, strict=True)}
+
+
+def costs(spent: np.ndarray) -> dict[str, float]:
+    """Return processor time of one call, ms, without the first two."""
+    return {f"p{q}": round(float(np.percentile(spent[2:], q)), 1) for q in (50, 95, 100)}
+
+
+def score_kitti(log: Path) -> dict[str, object]:
+    """Return the speed profile, and how well single sweeps far apart fit where it puts them."""
+    sweeps = clouds(log, "/lidar/velodyne/points")
+    rows, spent = matched(sweeps, IDENTITY)
+    apart = {}
+    for i, j in ((0, 10), (0, 20), (20, 40), (40, 60), (60, 77)):
+        a, b = (_features(sweeps[k][1]) for k in (i, j))
+        told = _relative(rows[i, 1:4], rows[j, 1:4])
+        fit = Target(a).fitted(b, told, kernel=0.8).pose
+        apart[f"{i}-{j}"] = {"odometry": told.round(3).tolist(), "direct": fit.round(3).tolist()}
+    return {
+        "speed": profile(rows[:, 0], rows[:, 4]),
+        "way_m": round(float(np.hypot(*rows[-1, 1:3])), 3),
+        "apart": apart,
+        "process_ms": costs(spent),
+    }
+
+
+def _features(cloud: PointCloud) -> Features:
+    away = np.hypot(*cloud.xyz[:, :2].T)
+    return features(cloud.xyz[(away > 2) & (away < 60)], 0)
+
+
+def score_radiate(log: Path) -> dict[str, object]:
+    """Return the speed by satellites and by LiDAR, and the clock shift that makes them agree."""
+    stage, rows, counts = estimator(), [], {"imu": -1, "gnss": -1}
+    zero = None
+    for topic, at, one in read_log(log, "/imu/data", "/gnss/fix"):
+        zero = at if zero is None else zero
+        name = "imu" if topic == "/imu/data" else "gnss"
+        counts[name] += 1
+        motion = stage.process(**{name: message(name, counts[name], at - zero, _payload(one))})
+        rows.append((stage.state.capture_ns / 1e9 + zero, motion.speed, motion.yaw_rate))
+    told = np.array(rows)
+    told = told[told[:, 0] > told[0, 0] + 0.25]
+    swept, spent = matched(clouds(log, "/lidar/top/points"), Y_FORWARD)
+    shifts = np.arange(60.0, 70.0, 0.05)
+    off = [_disagreement(swept[5:], told, shift) for shift in shifts]
+    best = int(np.argmin(off))
+    return {
+        "satellites_and_imu": profile(told[:, 0], told[:, 1]),
+        "lidar": profile(swept[2:, 0], swept[2:, 4]),
+        "clock_shift_s": round(float(shifts[best]), 2),
+        "speed_rms_at_shift": round(float(off[best]), 3),
+        "speed_rms_at_64_s": round(float(_disagreement(swept[5:], told, 64.0)), 3),
+        "process_ms": costs(spent),
+    }
+
+
+def _disagreement(swept: np.ndarray, told: np.ndarray, shift: float) -> float:
+    """Return the rms of the difference in speed, m/s; infinite if less than 2 s overlap."""
+    at = swept[:, 0] + shift
+    inside = (at >= told[0, 0]) & (at <= told[-1, 0])
+    if inside.sum() < 20:
+        return np.inf
+    speed = np.interp(at[inside], told[:, 0], told[:, 1])
+    return float(np.sqrt(np.mean((swept[inside, 4] - speed) ** 2)))
+
+
+def _payload(one: object) -> Imu | Fix:
+    if hasattr(one, "angular_velocity"):
+        vectors = (one.linear_acceleration, one.angular_velocity)
+        return Imu(*(np.array([v.x, v.y, v.z]) for v in vectors))
+    sigma = np.sqrt(np.asarray(one.position_covariance)[[0, 4, 8]])
+    return Fix(one.latitude, one.longitude, one.altitude, sigma, one.status.status >= 0)
+
+
+def score_comma(folder: Path) -> dict[str, object]:
+    return {"+".join(inputs): score(folder, inputs) for inputs in SUBSETS}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", choices=("comma", "radiate", "kitti"))
     parser.add_argument("path", type=Path)
     given = parser.parse_args()
-    result = {"+".join(inputs): score(given.path, inputs) for inputs in SUBSETS}
-    print(json.dumps(result, indent=1))
+    scores = {"comma": score_comma, "radiate": score_radiate, "kitti": score_kitti}
+    print(json.dumps(scores[given.data](given.path) | {"conditions": read_conditions()}, indent=1))
 
 
 if __name__ == "__main__":
