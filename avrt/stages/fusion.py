@@ -94,7 +94,7 @@ class Tracker(Stage):
         self,
         *,
         ego_speed: float = 0.0,
-        gate: float = 0.99,
+        gate: float = 0.9999,
         confirm_hits: int = 3,
         confirm_existence: float = 0.9,
         trigger: str = "",

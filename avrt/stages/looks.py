@@ -39,7 +39,7 @@ class Rules:
         """Return the hypothesis, confirmed if it was seen often enough."""
         if one.confirmed or one.existence < self.existence:
             return one
-        needed = self.hits if len(one.points) else TARGET_HITS * self.hits
+        needed = TARGET_HITS * self.hits if math.isnan(one.nearest_x) else self.hits
         return replace(one, confirmed=True) if one.hits >= needed else one
 
 

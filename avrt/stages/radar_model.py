@@ -50,6 +50,7 @@ SURFACE = 0.3  # metres: how well an outline tells where a vehicle reflects
 RANGE_RATE_SIGMA = 0.3  # m/s: wheels and turning bodies move otherwise than the centre
 VELOCITY_SIGMA = 1.0  # m/s: a tracking radar's own, smoothed and late
 GATE_RATE = 4.0  # m/s: half-width of clutter in range rate, for its density
+GATE_SQUARED = 9.21  # 99 % of chi-square in two dimensions: clutter is dense
 RATE = 0.5  # chance that a cycle shows a vehicle in view
 CLUTTER = 0.01  # false targets for each square metre
 MOVING = 2.0  # m/s over ground: what is slower starts no track
@@ -181,7 +182,7 @@ class RadarLook:
                 np.exp(-surprise / 2) / np.sqrt(2 * np.pi * rate_var) * 2 * GATE_RATE,
                 1.0,
             )
-            gated = (squared <= rules.gate_squared) & (surprise <= rules.gate_squared)
+            gated = (squared <= GATE_SQUARED) & (surprise <= GATE_SQUARED)
             cost = squared + surprise + np.log(area)
             better = gated & (cost < least)
             owner[better], ratio[better], least[better] = i, density[better], cost[better]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STATES = 5
 MEASURED = (0, 1, 4)  # x, y, yaw
-ACCELERATION_NOISE = 1.0  # m^2/s^3, power of the white-noise acceleration of road users
+ACCELERATION_NOISE = 3.0  # m^2/s^3: a road user brakes or turns by 1.7 m/s within a second
 YAW_NOISE = 0.01  # rad^2/s
 
 
