@@ -76,7 +76,7 @@ class Overlay(Stage):
 
 def seen_from(projection: NDArray[np.float64], matrix: Matrix) -> NDArray[np.float64]:
     """Return the (3, 4) projection to pixels from a frame, given the way to the optical frame."""
-    return projection @ np.array([*matrix, 0.0, 0.0, 0.0, 1.0]).reshape(4, 4)
+    return np.asarray(projection @ np.array([*matrix, 0.0, 0.0, 0.0, 1.0]).reshape(4, 4))
 
 
 def moved_box(track: Track, ego_speed: float, seconds: float) -> Box:

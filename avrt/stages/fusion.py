@@ -85,6 +85,8 @@ class Tracker(Stage):
         trigger: the input that releases the stage; "" is the first there is of lidar, radar and
             camera.
         frame: that the tracks are in; "" is the trigger's.
+        vehicle_frame: the frame whose motion `ego` is; "" if the tracks' frame counts as being
+            there.
         radar_range: how far the radar sees, metres.
         radar_view: its angle of view, degrees, its x axis in the middle.
         camera_offset_max: largest error of a camera's direction that is no anomaly, degrees.
@@ -99,6 +101,7 @@ class Tracker(Stage):
         confirm_existence: float = 0.9,
         trigger: str = "",
         frame: str = "",
+        vehicle_frame: str = "",
         radar_range: float = 150.0,
         radar_view: float = 120.0,
         camera_offset_max: float = 2.5,
@@ -123,6 +126,7 @@ class Tracker(Stage):
         self.trigger = trigger
         self.frame = frame
         self.output_frame = frame
+        self.vehicle_frame = vehicle_frame
         self.frames = Frames()
         self.state = TrackerState(History(Scene(self.declared)))
 
@@ -184,7 +188,7 @@ class Tracker(Stage):
         own = message.stamp.frame
         match message.payload:
             case EgoMotion() as motion if name == "ego":
-                to_frame = self._between(own, frame)
+                to_frame = self._between(self.vehicle_frame, frame)
                 return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame))
             case Detections() as found if name == "lidar":
                 return LidarLook.of(found, self._between(own, frame))

@@ -52,7 +52,7 @@ VELOCITY_SIGMA = 1.0  # m/s: a tracking radar's own, smoothed and late
 GATE_RATE = 4.0  # m/s: half-width of clutter in range rate, for its density
 GATE_SQUARED = 9.21  # 99 % of chi-square in two dimensions: clutter is dense
 RATE = 0.5  # chance that a cycle shows a vehicle in view
-CLUTTER = 0.01  # false targets for each square metre
+CLUTTER, CLUTTER_REACH = 0.003, 8.0  # false targets for each square metre at least; see _clutter
 MOVING = 2.0  # m/s over ground: what is slower starts no track
 TOGETHER = (4.0, 2.0)  # metres, m/s: targets nearer than this start one track
 CLEAR = 2.0  # metres: a target nearer to the outline of a track starts none
@@ -172,7 +172,7 @@ class RadarLook:
             spread = one.covariance[:2, :2] + self.noise
             squared = np.einsum("ni,nij,nj->n", apart, np.linalg.inv(spread), apart)
             area = 2 * np.pi * np.sqrt(np.linalg.det(spread)) + one.length * one.width
-            density = np.exp(-squared / 2) / area / CLUTTER
+            density = np.exp(-squared / 2) / area
             rate_var = np.einsum("ni,ij,nj->n", sight, one.covariance[2:4, 2:4], sight)
             rate_var += RANGE_RATE_SIGMA**2
             surprise = self.range_rate - sight @ (one.mean[2:4] - own)
@@ -185,9 +185,19 @@ class RadarLook:
             gated = (squared <= GATE_SQUARED) & (surprise <= GATE_SQUARED)
             cost = squared + surprise + np.log(area)
             better = gated & (cost < least)
-            owner[better], ratio[better], least[better] = i, density[better], cost[better]
+            ratio[better] = density[better] / self._clutter(one, int(gated.sum()))
+            owner[better], least[better] = i, cost[better]
             clear &= np.hypot(apart[:, 0], apart[:, 1]) > CLEAR
         return owner, ratio, clear
+
+    def _clutter(self, one: Hypothesis, own: int) -> float:
+        """Return the density of targets around a track that are not its own, 1/m^2.
+
+        Along walls and fences something reflects everywhere, and a target there says little.
+        """
+        apart = self.xy - one.mean[:2]
+        near = int((np.hypot(apart[:, 0], apart[:, 1]) < CLUTTER_REACH).sum())
+        return max(CLUTTER, (near - own) / (math.pi * CLUTTER_REACH**2))
 
     def _corrected(
         self,

@@ -13,7 +13,7 @@ CARS = [Car(30, 0, 9, 0), Car(45, -3.5, 7, 0), Car(60, 4, -8, 0), Car(35, 3.5, 0
 
 
 def made(camera_yaw=0.0, **parameters):
-    tracker = Tracker(**parameters)
+    tracker = Tracker(vehicle_frame="base", **parameters)
     tracker.calibrate(frames(camera_yaw))
     return tracker
 
