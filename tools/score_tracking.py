@@ -66,7 +66,11 @@ class Level:
     false: float
 
 
-LEVELS = (Level("low", 0.1, 0.1, 0.5), Level("middle", 0.2, 0.25, 2.0), Level("high", 0.35, 0.4, 5.0))
+LEVELS = (
+    Level("low", 0.1, 0.1, 0.5),
+    Level("middle", 0.2, 0.25, 2.0),
+    Level("high", 0.35, 0.4, 5.0),
+)
 
 
 def read_labels(path: Path) -> list[Frame]:
@@ -154,7 +158,11 @@ def score(truth: list[Points], tracks: list[Points]) -> Mapping[str, object]:
         "similarity_scores": similarity,
     }
     quiet = {"PRINT_CONFIG": False}
-    made = {"CLEAR": metrics.CLEAR(quiet), "Identity": metrics.Identity(quiet), "HOTA": metrics.HOTA()}
+    made = {
+        "CLEAR": metrics.CLEAR(quiet),
+        "Identity": metrics.Identity(quiet),
+        "HOTA": metrics.HOTA(),
+    }
     return {name: metric.eval_sequence(data) for name, metric in made.items()}
 
 
@@ -252,10 +260,16 @@ def main() -> None:
     rows.append({"level": "recorded", "input": "its own, cars", "tracker": "recorded", **real})
     frames, objects = (sum(map(f, sequences.values())) for f in (len, lambda s: sum(map(len, s))))
     if options.json:
-        print(json.dumps({"frames": frames, "boxes": objects, "seeds": options.seeds, "rows": rows}))
+        print(
+            json.dumps({"frames": frames, "boxes": objects, "seeds": options.seeds, "rows": rows})
+        )
         return
-    print(f"{len(sequences)} sequences, {frames} frames, {objects} labelled boxes, {options.seeds} seeds")
-    print(f"{'level':9}{'tracker':24}{'MOTA':>7}{'IDF1':>7}{'HOTA':>7}{'MOTP m':>8}{'IDSW':>6}{'FN':>7}{'FP':>7}")
+    print(
+        f"{len(sequences)} sequences, {frames} frames, {objects} labelled boxes, {options.seeds} seeds"
+    )
+    print(
+        f"{'level':9}{'tracker':24}{'MOTA':>7}{'IDF1':>7}{'HOTA':>7}{'MOTP m':>8}{'IDSW':>6}{'FN':>7}{'FP':>7}"
+    )
     for row in rows:
         print(
             f"{row['level']:9}{row['tracker']:24}{row['MOTA']:7.3f}{row['IDF1']:7.3f}"

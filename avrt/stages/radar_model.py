@@ -4,8 +4,9 @@ A vehicle reflects at several places, anywhere within its outline (extended obje
 and Reuter, "Extended Object Tracking", J. of Advances in Information Fusion 12(2), 2017), so a
 target is gated against the outline and not the centre, and several targets may belong to one track.
 They are not independent of each other, so all of them together count as one measurement: their mean
-place, and the median of their range rates. A place on the near side tells where that side is; one
-at a depth t behind it may be a reflection from within, and says less: sigma t / 2.
+place, and the median of their range rates. It is compared with the middle of the side that faces the
+radar; along that side it may be anywhere, and at a depth t behind it it may be a reflection from
+within, and says less: sigma t / 2.
 
 The range rate is that of the object relative to the moving sensor along the line of sight u:
 u . (v_object - v_sensor), where v_sensor = v_ego + yaw rate x lever arm. It measures the velocity
@@ -59,6 +60,8 @@ CLEAR = 2.0  # metres: a target nearer to the outline of a track starts none
 BIRTHS_MAX = 16  # in one cycle
 EXISTENCE = 0.3  # of a track that one cycle of radar started
 SIDE_SIGMA = 2.5  # m/s: what is not known of a velocity across the line of sight
+STRAIGHT = 1e-9
+SQRT_12 = 12**0.5  # a width over this is the standard deviation of a uniform distribution
 NO_POINTS = np.zeros((0, 3), np.float32)
 
 
@@ -210,10 +213,8 @@ class RadarLook:
         place, noise = self.xy[mine].mean(axis=0), self.noise[mine].mean(axis=0)
         along = place - self.origin[:2]
         along /= max(float(np.linalg.norm(along)), 1e-6)
-        inside = _within(one, place[None])[0]
-        depth = _depth(one, inside, along)
-        innovation = place - inside + depth * along
-        noise = noise + SURFACE**2 * np.eye(2) + (depth / 2) ** 2 * np.outer(along, along)
+        innovation, spread = _against(one, place, along)
+        noise = noise + SURFACE**2 * np.eye(2) + spread
         observe = np.zeros((2, tracking.STATES))
         observe[:, :2] = np.eye(2)
         mean, covariance = tracking.corrected(one.mean, one.covariance, observe, innovation, noise)
@@ -327,13 +328,24 @@ def _within(one: Hypothesis, xy: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(local @ axes.T + one.mean[:2])
 
 
-def _depth(one: Hypothesis, inside: NDArray[np.float64], along: NDArray[np.float64]) -> float:
-    """Return how far a place within the outline lies behind the outline along the sight, metres."""
+def _against(
+    one: Hypothesis, place: NDArray[np.float64], along: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how far a reflection is from where a track is expected to reflect, and its spread.
+
+    It is expected in the middle of the side that the line of sight enters by. Returns (2,) metres
+    and (2, 2) m^2: along the side it may be anywhere, behind it by less than half of its depth.
+    """
     axes, half = _axes(one)
-    place, back = (inside - one.mean[:2]) @ axes, -along @ axes
-    ways: list[float] = [
-        (math.copysign(h, b) - p) / b
-        for p, b, h in zip(place.tolist(), back.tolist(), half.tolist(), strict=True)
-        if abs(b) > 1e-9
-    ]
-    return max(0.0, min(ways))
+    local, back = (place - one.mean[:2]) @ axes, -along @ axes
+    inside = np.clip(local, -half, half)
+    face = np.copysign(half, back)
+    way = (
+        (face - inside) / np.where(np.abs(back) < STRAIGHT, STRAIGHT, np.abs(back)) * np.sign(back)
+    )
+    way[np.abs(back) < STRAIGHT] = np.inf
+    side = int(np.argmin(way))
+    expected, sigma = np.zeros(2), 2 * half / SQRT_12
+    expected[side] = face[side]
+    sigma[side] = abs(face[side] - inside[side]) / 2
+    return axes @ (local - expected), (axes * sigma**2) @ axes.T
