@@ -26,6 +26,12 @@ def wall_clock(name: str, rate: float) -> WallClock | None:
     return WallClock(rate) if name == "wall" else None
 
 
+def check_loops(loops: int) -> None:
+    """Raise SpecError unless a log can be played so often."""
+    if type(loops) is not int or loops < 1:
+        raise SpecError(f"expected one loop or more, found {loops!r}")
+
+
 def hang_timeout_ns(text: str | None) -> int:
     """Return the host time after which a stage counts as hung."""
     if text is None:

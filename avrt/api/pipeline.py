@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from avrt.api.arguments import hang_timeout_ns, wall_clock
+from avrt.api.arguments import check_loops, hang_timeout_ns, wall_clock
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.errors import FaultError, InputError, SpecError
@@ -134,6 +134,7 @@ class Pipeline:
         """
         from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
+        check_loops(loops)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
         return replay.run(hang_timeout_ns(hang_timeout), progress)
 

@@ -14,6 +14,7 @@ from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
 from avrt.drivers.hosts import fit_to_host
 from avrt.drivers.replay import replay
 from avrt.errors import SpecError
+from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.raw import Anomaly
 from avrt.logs.reader import open_log
@@ -71,7 +72,7 @@ class Replay:
                     lambda: replay(
                         spec,
                         stages,
-                        log,
+                        with_models(log, spec.cameras),
                         costs,
                         clock=self._wall,
                         record=record,

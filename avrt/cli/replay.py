@@ -26,7 +26,12 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         description="Run a recorded log through a pipeline: what came out, which deadlines were "
         "missed and why. In virtual time the same call gives the same answer every time.",
     )
-    parser.add_argument("log", type=Path, metavar="LOG", help="an MCAP file")
+    parser.add_argument(
+        "log",
+        type=Path,
+        metavar="LOG",
+        help="an MCAP file, a rosbag2 folder or file, a ROS 1 bag, or a comma2k19 segment",
+    )
     parser.add_argument(
         "-p", "--pipeline", type=Path, required=True, metavar="FILE", help="a pipeline file (YAML)"
     )
@@ -50,6 +55,13 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         default=1.0,
         metavar="R",
         help="with --clock wall: pipeline seconds in a second (default: 1)",
+    )
+    parser.add_argument(
+        "--loops",
+        type=int,
+        default=1,
+        metavar="N",
+        help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
     parser.add_argument(
         "--hang-timeout",
@@ -76,6 +88,7 @@ def run(options: Namespace) -> int:
             timing=options.timing,
             clock=options.clock,
             rate=options.rate,
+            loops=options.loops,
             hang_timeout=options.hang_timeout,
             progress=progress,
         )

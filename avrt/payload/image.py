@@ -18,7 +18,7 @@ class CameraInfo:
     """Pinhole model of a rectified camera.
 
     Attributes:
-        width_px, height_px: image size.
+        width_px, height_px: image size; 0 where it is not told.
         projection: (3, 4) float64, pixels: P of sensor_msgs/CameraInfo, from the optical frame.
     """
 
