@@ -6,12 +6,15 @@ the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of 
 """
 
 import gc
+import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
 FOLDERS = ("kernel", "drivers", "config", "stages")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]

@@ -131,7 +131,8 @@ class Scene:
     """One image of a run with the newest sweep, targets, tracks and plan published before it.
 
     `cloud` and `targets` are in the frame of the tracks, (N, 3) metres; `found` is what the
-    camera's network made of this image, which was taken `seconds_after` the tracks' sweep.
+    camera's network made of this image, which was taken `seconds_after` the tracks' sweep,
+    `at_seconds` of pipeline time.
     """
 
     cloud: NDArray[np.float32]
@@ -142,6 +143,15 @@ class Scene:
     plan: Plan
     projection: NDArray[np.float64]
     seconds_after: float
+    at_seconds: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the image, pixels."""
+        if self.found is not None:
+            return self.found.width_px, self.found.height_px
+        height, width, _ = self.image.pixels().shape
+        return width, height
 
 
 def scenes(record: Path) -> Iterator[Scene]:
@@ -172,6 +182,7 @@ def scenes(record: Path) -> Iterator[Scene]:
                 plan=plan.payload,
                 projection=seen_from(info.projection, frames.between(frame, item.frame)),
                 seconds_after=(item.capture_ns - scene.stamp.capture_ns) / NS_PER_S,
+                at_seconds=item.log_ns / NS_PER_S,
             )
 
 
