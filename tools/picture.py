@@ -164,13 +164,13 @@ def scenes(record: Path) -> Iterator[Scene]:
     frames = Frames(spec.transforms)
     newest: SourceMessage | None = None
     with open_log(record) as log:
-        for item in MergedLog(log, [s for s in spec.sources if s.type in {"lidar", "camera"}]):
+        for item in MergedLog(log, spec.sources):  # all of them: the first one is time zero
             if isinstance(item.payload, PointCloud):
                 newest = item
+            if not isinstance(item.payload, Image) or item.payload.info is None:
                 continue
             scene, plan = tracks.at(item.log_ns), plans.at(item.log_ns)
-            info = item.payload.info
-            if newest is None or scene is None or plan is None or info is None:
+            if newest is None or scene is None or plan is None:
                 continue
             frame = scene.stamp.frame
             yield Scene(
@@ -180,7 +180,9 @@ def scenes(record: Path) -> Iterator[Scene]:
                 found=seen.of(item.capture_ns),
                 tracks=scene.payload,
                 plan=plan.payload,
-                projection=seen_from(info.projection, frames.between(frame, item.frame)),
+                projection=seen_from(
+                    item.payload.info.projection, frames.between(frame, item.frame)
+                ),
                 seconds_after=(item.capture_ns - scene.stamp.capture_ns) / NS_PER_S,
                 at_seconds=item.log_ns / NS_PER_S,
             )

@@ -4,6 +4,7 @@
     tools/score_radar.py LOG ANNOTATIONS --pictures DIR    and pictures of some scans
     tools/score_radar.py LOG ANNOTATIONS --timed ROUNDS    only how long a scan takes
     tools/score_radar.py RUN ANNOTATIONS --stage NAME      what a stage of a run gave
+    tools/score_radar.py RUN ANNOTATIONS --tracks NAME     which vehicles the tracks of a run are
 
 `annotations.json` has rotated boxes in the pixels of the 1152 x 1152 picture from above: 0.17361 m
 each, the radar in the middle, ahead is up. Entry i of an object belongs to the i-th scan (scoring
@@ -26,7 +27,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -38,10 +40,13 @@ from scipy.spatial import cKDTree
 
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
+from avrt.logs.recorded import read_pipeline
 from avrt.logs.run_file import RunFile
+from avrt.model.frames import Frames
 from avrt.model.message import Message, Stamp
 from avrt.model.spec import SourceSpec
-from avrt.payload import EgoMotion, Image, Targets
+from avrt.payload import EgoMotion, Image, Targets, Tracks
+from avrt.stages.camera import moved_box
 from avrt.stages.mounting import Mount
 from avrt.stages.radar import CfarDetector
 
@@ -50,13 +55,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-TOPIC = "/radar/navtech/polar/compressed"
+SOURCE = SourceSpec(name="radar", type="radar", topic="/radar/navtech/polar/compressed")
 PIXEL = 0.17361  # metres
 CENTRE = 575.5  # pixels
 RANGE_MAX = 99.0  # metres: nothing is measured at the very end
 MARGIN = 0.5  # metres
 ROAD = ((-40.0, 40.0), (-7.0, 2.0))  # metres: x and y; it bends away beyond
 AGAIN = 1.0  # metres
+SCAN_SECONDS = 0.25
+FOLLOWED = 1.5  # metres: how far beside its annotated box a vehicle's track may be
+NEAR_NS = 120_000_000  # between a scan and the tracks compared with it
 DRIVEN = EgoMotion(0.0, 0.0, 0.0, 9.8, -0.025, np.zeros((2, 2)), ("gnss",))  # the log's mean
 RATES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 CELLS = (1, 4, 6)
@@ -67,12 +75,14 @@ DRAWN = (0, 9, 17)
 class Boxes:
     """Annotated vehicles of one scan, B of them, in the radar's frame.
 
-    `centre` and `size` (along the box's axes) are (B, 2) metres; `yaw` is (B,) radians.
+    `centre` and `size` (along the box's axes) are (B, 2) metres; `yaw` is (B,) radians; `things`
+    are the vehicles' places in the file.
     """
 
     centre: NDArray[np.float64]
     size: NDArray[np.float64]
     yaw: NDArray[np.float64]
+    things: tuple[int, ...]
 
     def hold(self, xy: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return (B, N): which box holds which target."""
@@ -83,17 +93,21 @@ class Boxes:
         half = self.size / 2 + MARGIN
         return (along <= half[:, :1]) & (across <= half[:, 1:])
 
+    @property
+    def seconds_before_end(self) -> NDArray[np.float64]:
+        """How long before the end of the scan the radar looked at each, (B,)."""
+        turned = -np.arctan2(self.centre[:, 1], self.centre[:, 0]) % (2 * np.pi)
+        return np.asarray((1 - turned / (2 * np.pi)) * SCAN_SECONDS)
+
     def moved_on(self, ego: EgoMotion) -> Boxes:
         """Return the boxes as they stand at the end of the scan, moved as its targets are."""
-        turned = -np.arctan2(self.centre[:, 1], self.centre[:, 0]) % (2 * np.pi)
-        seconds = (1 - turned / (2 * np.pi)) * 0.25
-        return Boxes(Mount().moved_on(self.centre, seconds, ego), self.size, self.yaw)
+        return replace(self, centre=Mount().moved_on(self.centre, self.seconds_before_end, ego))
 
 
 def annotated(path: Path, scan: int) -> Boxes:
     """Return the boxes within range of one scan."""
-    rows = []
-    for thing in json.loads(path.read_text()):
+    rows, things = [], []
+    for number, thing in enumerate(json.loads(path.read_text())):
         box = thing["bboxes"][scan]
         if not box:
             continue
@@ -102,16 +116,18 @@ def annotated(path: Path, scan: int) -> Boxes:
         y = (CENTRE - left - width / 2) * PIXEL
         if math.hypot(x, y) < RANGE_MAX:
             rows.append((x, y, height * PIXEL, width * PIXEL, math.radians(box["rotation"])))
+            things.append(number)
     table = np.array(rows, np.float64).reshape(-1, 5)
-    return Boxes(table[:, :2], table[:, 2:4], table[:, 4])
+    return Boxes(table[:, :2], table[:, 2:4], table[:, 4], tuple(things))
 
 
-def scans(log: Path) -> list[Message[Image]]:
-    """Return the radar's pictures of a log or run, in order."""
-    source = SourceSpec(name="radar", type="camera", topic=TOPIC)  # they are images to a log
+def scans(log: Path, sources: Sequence[SourceSpec] = (SOURCE,)) -> list[Message[Image]]:
+    """Return the radar's pictures of a log or run, in order; times count from its first message."""
     found = []
     with open_log(log) as reader:
-        for item in MergedLog(reader, [source]):
+        for item in MergedLog(reader, sources):
+            if item.raw.topic != SOURCE.topic:
+                continue
             assert isinstance(item.payload, Image)
             at = item.capture_ns
             stamp = Stamp("radar", item.sequence, at, at, item.log_ns, item.frame)
@@ -200,6 +216,7 @@ def run_score(run: Path, annotations: Path, stage: str) -> Iterator[str]:
     Outputs are matched to scans by capture time, so a scan without an output counts as lost.
     """
     with RunFile(run) as record:
+        spec = read_pipeline(record, run)
         given = {
             message.stamp.capture_ns: message.payload
             for message in record.outputs(stage)
@@ -212,16 +229,60 @@ def run_score(run: Path, annotations: Path, stage: str) -> Iterator[str]:
             if isinstance(message.payload, EgoMotion)
         ]
     found, boxes = [], []
-    for index, one in enumerate(scans(run)):
+    pictures = scans(run, spec.sources)
+    for index, one in enumerate(pictures):
         at_ns = one.stamp.capture_ns
         if at_ns in given:
             near = min(motions, key=lambda m: abs(m.stamp.capture_ns - at_ns), default=None)
             drawn = annotated(annotations, index)
             found.append(given[at_ns])
             boxes.append(drawn.moved_on(near.payload) if near else drawn)
-    yield f"scans with targets: {len(found)} of {len(scans(run))}"
+    yield f"scans with targets: {len(found)} of {len(pictures)}"
     for name, mark in zip(("recall", "in boxes", "on the road"), scored(found, boxes), strict=True):
         yield f"{name}: {share(*mark)}"
+
+
+def followed(run: Path, annotations: Path, stage: str) -> Iterator[str]:
+    """Yield, for each annotated vehicle, what supported the tracks that stood in its place.
+
+    A track is a vehicle's when it is confirmed and its centre, moved on from the nearest tracks to
+    the instant when the radar looked that way, lies in the annotated box, FOLLOWED wider on each
+    side. Scans without tracks within NEAR_NS of that instant do not count.
+    """
+    with RunFile(run) as record:
+        spec = read_pipeline(record, run)
+        outputs = [m for m in record.outputs(stage) if isinstance(m.payload, Tracks)]
+    pictures = scans(run, spec.sources)
+    frames = Frames(spec.transforms)
+    mount = Mount.of(frames.between(pictures[0].stamp.frame, outputs[0].stamp.frame))
+    counts: dict[int, Counter[str]] = {}
+    ranges: dict[int, list[float]] = {}
+    for index, one in enumerate(pictures):
+        boxes = annotated(annotations, index)
+        for place, vehicle in enumerate(boxes.things):
+            at_ns = one.stamp.capture_ns - round(boxes.seconds_before_end[place] * 1e9)
+            near = min(outputs, key=lambda m: abs(m.stamp.capture_ns - at_ns))
+            later = (at_ns - near.stamp.capture_ns) / 1e9
+            if abs(later) * 1e9 > NEAR_NS:
+                continue
+            names = _supporters(near.payload, later, mount, boxes, place)
+            counts.setdefault(vehicle, Counter())[names] += 1
+            ranges.setdefault(vehicle, []).append(float(np.hypot(*boxes.centre[place])))
+    for vehicle, seen in sorted(counts.items()):
+        shown = ", ".join(f"{name} {count}" for name, count in seen.most_common())
+        far, near_by = max(ranges[vehicle]), min(ranges[vehicle])
+        yield f"vehicle {vehicle}, {near_by:.0f} to {far:.0f} m, {seen.total()} scans: {shown}"
+
+
+def _supporters(tracks: Tracks, later: float, mount: Mount, boxes: Boxes, place: int) -> str:
+    """Return the inputs that supported the confirmed tracks in one box, joined by plus signs."""
+    confirmed = [track for track in tracks.objects if track.confirmed]
+    moved = [moved_box(track, tracks.ego_speed, later) for track in confirmed]
+    centres = np.array([(box.x, box.y) for box in moved]).reshape(-1, 2)
+    wider = replace(boxes, size=boxes.size + 2 * (FOLLOWED - MARGIN))
+    held = wider.hold(mount.taken(centres).astype(np.float32))[place]
+    seen_by = {name for i in np.nonzero(held)[0] for name in confirmed[i].sensors}
+    return "+".join(sorted(seen_by)) or ("predicted only" if held.any() else "no track")
 
 
 def draw(one: Message[Image], targets: Targets, boxes: Boxes) -> PillowImage.Image:
@@ -255,6 +316,7 @@ def main() -> None:
     parser.add_argument("log", type=Path)
     parser.add_argument("annotations", type=Path)
     parser.add_argument("--stage", help="score the outputs of this stage of a run")
+    parser.add_argument("--tracks", help="tell which vehicles this stage of a run followed")
     parser.add_argument("--pictures", type=Path, help="folder for pictures of some scans")
     parser.add_argument(
         "--timed", type=int, help="only time the default detector, in so many rounds"
@@ -263,11 +325,12 @@ def main() -> None:
     if given.timed:
         print(timed(given.log, given.timed))
         return
-    lines = (
-        run_score(given.log, given.annotations, given.stage)
-        if given.stage
-        else table(given.log, given.annotations)
-    )
+    if given.tracks:
+        lines = followed(given.log, given.annotations, given.tracks)
+    elif given.stage:
+        lines = run_score(given.log, given.annotations, given.stage)
+    else:
+        lines = table(given.log, given.annotations)
     for line in lines:
         print(line, flush=True)
     if given.pictures:

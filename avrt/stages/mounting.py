@@ -59,6 +59,11 @@ class Mount:
         x, y = _turned(xy[:, 0].astype(np.float64), xy[:, 1].astype(np.float64), self.yaw)
         return np.stack([x + self.x, y + self.y], axis=1)
 
+    def taken(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points of the vehicle's frame, (N, 2) metres, in the sensor's."""
+        x, y = _turned(xy[:, 0] - self.x, xy[:, 1] - self.y, -self.yaw)
+        return np.stack([x, y], axis=1)
+
     def velocity(self, ego: EgoMotion) -> tuple[float, float]:
         """Return the sensor's velocity over ground along its own axes, m/s."""
         vx, vy = ego.speed - ego.yaw_rate * self.y, ego.yaw_rate * self.x
