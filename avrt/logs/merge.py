@@ -181,7 +181,8 @@ class MergedLog:
 
     def _check(self, source: str, key: str, topic: str, kind: str) -> None:
         if topic not in self._infos:
-            what = f"the log has no topic {topic!r}; {did_you_mean(topic, self._infos)}"
+            remedy = did_you_mean(topic, self._infos) if self._infos else "it is empty"
+            what = f"the log has no topic {topic!r}; {remedy}"
         else:
             what = _unreadable(self._infos[topic], kind)
         if what:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
 
 ACCEPTED = "an MCAP file, a rosbag2 folder or file, a ROS 1 bag or a comma2k19 segment"
+ENDINGS = {".mcap", ".db3", ".bag", ".zstd"}
 
 
 class LogReader(Protocol):
@@ -63,7 +64,7 @@ def open_log(path: str | Path) -> LogReader:
     """
     path = Path(path)
     if not path.exists():
-        names = sorted(p.name for p in path.parent.glob("*.mcap"))
+        names = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS or p.is_dir())
         remedy = f"; {did_you_mean(path.name, names)}" if names else ""
         raise InputError(f"no such log{remedy}", str(path))
     if path.is_dir():

@@ -9,10 +9,12 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.stores import ros1_noetic as ros1
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.errors import DamagedInputError, InputError
+from avrt.errors import DamagedInputError, InputError, SpecError
 from avrt.logs import open_log
 from avrt.logs.decode import decode
+from avrt.logs.merge import MergedLog
 from avrt.logs.ros_types import IMU, known_types, types_of
+from avrt.model.spec import SourceSpec
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -105,7 +107,25 @@ def test_a_bag_without_messages_delivers_none(tmp_path):
         writer.add_connection("/imu", IMU, typestore=STORE)
     with open_log(tmp_path / "a.bag") as log:
         assert list(log.messages()) == []
-        assert not log.anomalies
+        merged = MergedLog(log, [SourceSpec(name="imu", type="imu", topic="/imu")])
+        assert list(merged) == []
+        assert not merged.anomalies
+        assert merged.topics()["/imu"].messages == 0
+
+
+def test_a_bag_without_topics_is_said_to_be_empty(tmp_path):
+    with Writer(tmp_path / "a.bag"):
+        pass
+    with open_log(tmp_path / "a.bag") as log, pytest.raises(SpecError, match="no topic '/imu'; it is empty"):
+        MergedLog(log, [SourceSpec(name="imu", type="imu", topic="/imu")])
+
+
+def test_a_type_that_the_bag_does_not_define_is_refused_to_a_source(tmp_path):
+    with Writer(tmp_path / "a.bag") as writer:
+        connection = writer.add_connection("/imu", IMU, msgdef=" ", md5sum="*")
+        writer.write(connection, START_NS, b"ros1")
+    with open_log(tmp_path / "a.bag") as log, pytest.raises(SpecError, match="does not define"):
+        MergedLog(log, [SourceSpec(name="imu", type="imu", topic="/imu")])
 
 
 def good_messages(path):

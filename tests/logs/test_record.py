@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from avrt import payload
 from avrt.errors import InputError, SpecError
 from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.foxglove import make_typestore
@@ -19,13 +20,21 @@ from avrt.logs.writer import LogWriter
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import (
     Box,
+    CameraInfo,
     Detection,
     Detections,
+    EgoMotion,
+    Fix,
     Image,
     ImageBoxes,
+    ImageDetections,
+    Imu,
     Plan,
     PlanCause,
     PointCloud,
+    RoadMask,
+    Speed,
+    Targets,
     Track,
     Tracks,
 )
@@ -70,7 +79,22 @@ PAYLOADS = {
     "bare_cloud": PointCloud(POINTS),
     "jpeg": Image("jpeg", np.arange(5, dtype=np.uint8)),
     "rgb": Image("rgb8", np.arange(12, dtype=np.uint8), 2, 2),
-}
+    "timed_cloud": PointCloud(POINTS, None, np.array([0, 0.1], np.float32), compensated=True),
+    "image_detections": ImageDetections(
+        np.array([[10, 20, 30, 40]], np.float32), np.array([0.875], np.float32), ("car",), 640, 480,
+        CameraInfo(640, 480, np.arange(12.0).reshape(3, 4)),
+    ),
+    "road": RoadMask(np.array([[0, 1, 1]], bool), np.array([[0, 0, 1]], bool), 30, 10),
+    "targets": Targets(
+        np.array([[10, 1], [20, -2]], np.float32), np.full((2, 2), np.nan, np.float32),
+        np.array([3, np.nan], np.float32), np.full((2, 2), np.nan, np.float32),
+        np.array([20, 30], np.float32), np.array([-1, 52]),
+    ),
+    "motion": EgoMotion(1.0, 2.0, 0.5, 12.5, 0.1, np.diag([0.25, 0.01]), ("imu", "can")),
+    "imu": Imu(np.array([0.0, 0.0, 9.8]), np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])),
+    "fix": Fix(55.9, -3.3, float("nan"), np.array([1.0, 2.0, 3.0]), valid=True),
+    "speed": Speed(12.5),
+}  # fmt: skip
 
 
 def message(payload, publish_ns=70):
@@ -94,8 +118,16 @@ def record_path(tmp_path_factory):
     return path
 
 
+def test_the_payloads_here_are_those_that_there_are():
+    held = {type(p).__name__ for p in PAYLOADS.values()}
+    parts = {"Box", "CameraInfo", "Detection", "PlanCause", "Track"}
+    assert held | parts == set(payload.__all__)
+
+
 def equal(a, b):
     """Whether two payloads hold the same values; points and pixels by shape only."""
+    if isinstance(a, float) and a != a:  # noqa: PLR0124 - NaN
+        return type(b) is float and b != b  # noqa: PLR0124
     if isinstance(a, np.ndarray):
         same = a.shape == b.shape and a.dtype == b.dtype
         return same and (np.array_equal(a, b, equal_nan=True) or not np.any(np.nan_to_num(b)))
@@ -149,6 +181,11 @@ def test_every_view_opens_in_ros_tools(record_path):
         "bare_cloud": "sensor_msgs/msg/PointCloud2",
         "jpeg": "sensor_msgs/msg/CompressedImage",
         "rgb": "sensor_msgs/msg/Image",
+        "timed_cloud": "sensor_msgs/msg/PointCloud2",
+        "image_detections": "foxglove_msgs/msg/ImageAnnotations",
+        "road": "sensor_msgs/msg/Image",
+        "targets": "sensor_msgs/msg/PointCloud2",
+        "motion": "nav_msgs/msg/Odometry",
     }
     entity = found["tracks"][1].entities[0]
     assert entity.id == "track 7"
@@ -166,6 +203,29 @@ def test_every_view_opens_in_ros_tools(record_path):
     assert found["bare_cloud"][1].point_step == 12
     assert found["jpeg"][1].data.tolist() == [0, 1, 2, 3, 4]
     assert found["rgb"][1].step == 6
+
+
+def test_views_of_radar_motion_and_networks_hold_their_numbers(record_path):
+    found = {stage: view for stage, (_, view) in views(record_path).items()}
+    (box,), (text,) = found["image_detections"].points, found["image_detections"].texts
+    assert [(p.x, p.y) for p in box.points] == [(10, 20), (30, 20), (30, 40), (10, 40)]
+    assert (text.text, text.position.x, text.position.y) == ("car 0.88", 10, 20)
+    road = found["road"]
+    assert (road.encoding, road.width, road.height, road.step) == ("mono8", 3, 1, 3)
+    assert road.data.tolist() == [0, 128, 255]
+    targets = found["targets"]
+    assert [f.name for f in targets.fields] == [
+        "x", "y", "z", "range_rate", "vx", "vy", "strength", "id",
+    ]  # fmt: skip
+    rows = targets.data.reshape(2, 32)
+    assert rows[:, :12].copy().view(np.float32).tolist() == [[10, 1, 0], [20, -2, 0]]
+    assert rows[:, 28:].copy().view(np.int32).ravel().tolist() == [-1, 52]
+    motion = found["motion"]
+    assert (motion.header.frame_id, motion.child_frame_id) == ("odom", "lidar_roof")
+    assert (motion.pose.pose.position.x, motion.pose.pose.position.y) == (1.0, 2.0)
+    assert (motion.twist.twist.linear.x, motion.twist.twist.angular.z) == (12.5, 0.1)
+    assert motion.twist.covariance[[0, 35]].tolist() == [0.25, 0.01]
+    assert [f.name for f in found["timed_cloud"].fields] == ["x", "y", "z", "time"]
 
 
 def test_an_object_that_is_gone_is_taken_out_of_the_scene(tmp_path):
