@@ -30,6 +30,7 @@ OPCODES = frozenset({MESSAGE, BAG_HEADER, INDEX, CHUNK, CHUNK_INFO, CONNECTION})
 LENGTH = struct.Struct("<I")
 TIME = struct.Struct("<II")
 ENTRY = struct.Struct("<III")
+COUNT = struct.Struct("<II")
 HEAD_BYTES_MAX = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
 

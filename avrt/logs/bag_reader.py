@@ -2,7 +2,8 @@
 
 * A bag is records of a header (fields NAME=VALUE) and data. Chunks hold connections and messages;
   the index records behind a chunk tell its log times and counts. The file is walked from record to
-  record, never trusted to have the summary at its end: a recorder that was killed wrote none.
+  record, whether or not it has a summary at its end: a recorder that was killed wrote none. Where
+  a record is damaged, the walk goes on at the next chunk that the summary knows.
 * Each type is described by its own definition in the bag, custom ones too. Messages become CDR by
   it, with ROS 2's Header (the counter `seq` is gone), and topics get the ROS 2 name of their type
   (`tf/tfMessage` is `tf2_msgs/msg/TFMessage`). The definition goes with the channel: the decoder,
@@ -15,7 +16,8 @@ Format: http://wiki.ros.org/Bags/Format/2.0.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,9 @@ from avrt.logs.bag_file import (
     BAG_HEADER,
     BAG_MAGIC,
     CHUNK,
+    CHUNK_INFO,
     CONNECTION,
+    COUNT,
     ENTRY,
     INDEX,
     MESSAGE,
@@ -125,49 +129,47 @@ class BagReader(ExtentReader):
 
 
 class Walk:
-    """Walk a bag from record to record, and note where what lies."""
+    """Walk a bag from record to record, with the chunks its summary knows as places to resume."""
 
     def __init__(self, file: File) -> None:
         self._file = file
         self._layout = Layout()
         self._chunk: Extent | None = None
         self._indexed: dict[int, int] = {}
-        self._promised: tuple[int, int] | None = None
+        self._known: dict[int, dict[int, int]] = {}
+        self._offsets: list[int] = []
+        self._finished = False
 
     def run(self) -> Layout:
         offset: int | None = len(BAG_MAGIC)
         while offset is not None and offset < self._file.size_bytes:
             offset = self._step(offset)
         self._close_chunk()
-        self._check_promised()
-        return self._layout
-
-    def _check_promised(self) -> None:
-        """Compare what was found with what the first record promises."""
-        layout = self._layout
-        found = len(layout.extents), len(layout.connections)
-        if self._promised is None:
+        if not self._finished:
             self._damaged(0, "the recorder did not finish the bag: it has no index")
-        elif found != self._promised:
-            self._damaged(0, f"expected {self._promised} chunks and connections, found {found}")
+        for lost in self._known.keys() - {extent.offset for extent in self._layout.extents}:
+            self._promise(self._known[lost])
+        return self._layout
 
     def _step(self, offset: int) -> int | None:
         """Take in the record at `offset` and return where the next one is; None at the end."""
-        file = self._file
+        following = bisect_right(self._offsets, offset)
+        resume = self._offsets[following] if following < len(self._offsets) else None
+        limit = self._file.size_bytes if resume is None else resume
         try:
-            record = read_record(file, offset)
+            record = read_record(self._file, offset)
         except InputError as error:
             self._layout.damage.append(error)
-            return None
-        cut = record.end > file.size_bytes
+            return resume
+        cut = record.end > limit
         if cut:
-            what = f"expected {record.end - record.start} bytes, found the end of the file"
+            what = f"expected a record that ends before byte {limit}, found one to {record.end}"
             self._damaged(offset, what)
         if record.opcode == CHUNK:
-            self._open_chunk(offset, record, cut=cut)
+            self._open_chunk(offset, min(record.end, limit) - offset, cut=cut)
         elif not cut:
             self._take(record, offset)
-        return None if cut else record.end
+        return resume if cut else record.end
 
     def _take(self, record: Record, offset: int) -> None:
         try:
@@ -179,14 +181,34 @@ class Walk:
                 self._connect(record, memoryview(body), self._file.place(offset))
             elif record.opcode == BAG_HEADER:
                 self._take_header(record)
+        except InputError as error:
+            self._layout.damage.append(error)
         except (ValueError, struct.error) as error:
             self._damaged(offset, f"expected a whole record of kind {record.opcode}: {error}")
 
     def _take_header(self, record: Record) -> None:
+        """Read the summary that the header points to, as far as it is there."""
         if record.fields.get(b"encryptor"):
             raise InputError("the bag is encrypted; decrypt it first", str(self._file.path))
-        if record.number(b"index_pos"):
-            self._promised = record.number(b"chunk_count"), record.number(b"conn_count")
+        offset = record.number(b"index_pos")
+        self._finished = offset > 0
+        chunks = record.number(b"chunk_count")
+        try:
+            self._read_summary(offset)
+        finally:
+            self._offsets = sorted(self._known)
+        if self._finished and len(self._known) != chunks:
+            raise ValueError(f"{chunks} chunks promised, {len(self._known)} told of")
+
+    def _read_summary(self, offset: int) -> None:
+        while 0 < offset < self._file.size_bytes:
+            item = read_record(self._file, offset)
+            body = self._file.read_at(item.start, item.end - item.start)
+            if item.opcode == CONNECTION:
+                self._connect(item, memoryview(body), self._file.place(offset))
+            elif item.opcode == CHUNK_INFO:
+                self._known[item.number(b"chunk_pos")] = dict(COUNT.iter_unpack(body))
+            offset = item.end
 
     def _take_index(self, record: Record) -> None:
         """Learn the log times and counts of the chunk before from one of its indices."""
@@ -202,10 +224,9 @@ class Walk:
         first = not chunk.end_ns
         self._chunk = _spanning(chunk, times if first else [*times, chunk.start_ns, chunk.end_ns])
 
-    def _open_chunk(self, offset: int, record: Record, *, cut: bool) -> None:
+    def _open_chunk(self, offset: int, length: int, *, cut: bool) -> None:
         self._close_chunk()
-        end = min(record.end, self._file.size_bytes)
-        self._chunk = Extent(offset, end - offset, 0, 0, cut=cut)
+        self._chunk = Extent(offset, length, 0, 0, cut=cut)
 
     def _close_chunk(self) -> None:
         """Keep the chunk before; open it if its index is missing or names new connections."""
@@ -216,17 +237,11 @@ class Walk:
         if not indexed or not indexed.keys() <= self._layout.connections.keys():
             chunk, found = self._scan(chunk)
             indexed = indexed or found
-        self._layout.extents.append(
-            Extent(
-                chunk.offset,
-                chunk.length,
-                chunk.start_ns,
-                chunk.end_ns,
-                frozenset(indexed) or None,
-                cut=chunk.cut,
-            )
-        )
-        for id_, count in indexed.items():
+        self._layout.extents.append(replace(chunk, channels=frozenset(indexed) or None))
+        self._promise(indexed)
+
+    def _promise(self, counts: Mapping[int, int]) -> None:
+        for id_, count in counts.items():
             self._layout.counts[id_] = self._layout.counts.get(id_, 0) + count
 
     def _scan(self, chunk: Extent) -> tuple[Extent, dict[int, int]]:
@@ -244,7 +259,7 @@ class Walk:
                     self._connect(record, data[record.start : record.end], place)
         except InputError as error:
             self._layout.damage.append(error)
-        return (_spanning(chunk, times) if times else chunk), counts
+        return _spanning(chunk, times), counts
 
     def _connect(self, record: Record, body: memoryview, place: str) -> None:
         id_ = number(record, b"conn", place)
@@ -285,6 +300,4 @@ def _converter(type_name: str, text: str) -> tuple[Typestore | None, bytes]:
 
 
 def _spanning(chunk: Extent, times: list[int]) -> Extent:
-    if not times:
-        return chunk
-    return Extent(chunk.offset, chunk.length, min(times), max(times), cut=chunk.cut)
+    return replace(chunk, start_ns=min(times), end_ns=max(times)) if times else chunk

@@ -116,7 +116,7 @@ def test_a_bag_without_messages_delivers_none(tmp_path):
 def test_a_bag_without_topics_is_said_to_be_empty(tmp_path):
     with Writer(tmp_path / "a.bag"):
         pass
-    with open_log(tmp_path / "a.bag") as log, pytest.raises(SpecError, match="no topic '/imu'; it is empty"):
+    with open_log(tmp_path / "a.bag") as log, pytest.raises(SpecError, match="it is empty"):
         MergedLog(log, [SourceSpec(name="imu", type="imu", topic="/imu")])
 
 
@@ -200,6 +200,43 @@ def test_a_damaged_chunk_costs_its_own_messages_only(tmp_path, compression):
         lost = {a.topic: a.count for a in log.anomalies if a.kind == "lost"}
     assert len(messages) + sum(lost.values()) == 2 * COUNT
     assert set(lost) == {"/imu", "/custom"}
+
+
+def test_a_damaged_record_costs_the_messages_up_to_the_next_chunk(bag, tmp_path):
+    with open_log(bag) as log:
+        second = log.extents()[1]
+        whole = list(log.messages())
+    content = bytearray(bag.read_bytes())
+    content[second.offset : second.offset + 4] = b"\xff\xff\xff\xff"
+    path = tmp_path / "a.bag"
+    path.write_bytes(content)
+    with open_log(path) as log:
+        messages = []
+        with pytest.raises(DamagedInputError, match=f"byte {second.offset}: expected a record"):
+            messages.extend(log.messages())
+        lost = sum(a.count for a in log.anomalies if a.kind == "lost")
+    assert lost > 0
+    assert len(messages) + lost == len(whole)
+    assert messages[-1].log_ns == whole[-1].log_ns
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (b"chunk_count=", b"encryptor=xx", "the bag is encrypted"),
+        (b"compression=none", b"compression=zstd", "expected compression none, bz2 or lz4"),
+        (b"op=\x03", b"op=\x09", "found one of kind 9"),
+        (b"index_pos=", b"index_poz=", "no field index_pos"),
+        (b"chunk_count=", b"chunk_counz=", "no field chunk_count"),
+    ],
+)
+def test_what_a_bag_must_not_hold_is_told(bag, tmp_path, old, new, what):
+    path = tmp_path / "a.bag"
+    path.write_bytes(bag.read_bytes().replace(old, new))
+    with open_log(path) as log:
+        with pytest.raises(InputError):
+            list(log.messages())
+        assert any(what in a.detail for a in log.anomalies)
 
 
 def test_a_type_without_a_definition_is_listed_and_stays_as_it_is(tmp_path):

@@ -30,7 +30,7 @@ RATES = (
     "range_rate", "vrad", "vrel", "v_r", "radial_speed", "radial_velocity", "doppler",
     "doppler_velocity", "velocity",
 )  # fmt: skip
-STRENGTHS = ("amplitude", "rcs", "power", "snr", "snr_db", "intensity")
+STRENGTHS = ("strength", "amplitude", "rcs", "power", "snr", "snr_db", "intensity")
 IDS = ("id", "objid", "object_id", "track_id", "target_id")
 ID_BITS = (1 << 63) - 1
 
