@@ -34,13 +34,11 @@ from avrt.stages.satellite import (
     Place,
     Satellites,
     anchored,
+    anchored_vehicle,
     base_at,
     way_from,
 )
 from avrt.stages.vehicle import (
-    ANCHOR_TURN,
-    ANCHOR_X,
-    ANCHOR_Y,
     GYRO_BIAS,
     SPEED,
     YAW_RATE,
@@ -93,9 +91,15 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class EgoState:
-    """What is known between two calls; nothing in it is changed in place."""
+    """What is known between two calls; nothing in it is changed in place.
+
+    Attributes:
+        pose: x, y, yaw of the way driven so far. The filter's own pose jumps when satellites
+            correct it; this one goes on as the vehicle does (REP 105 calls it "odom").
+    """
 
     capture_ns: int | None = None
+    pose: tuple[float, float, float] = (0.0, 0.0, 0.0)
     vehicle: Vehicle = field(default_factory=vehicle.at_start)
     satellites: Satellites = field(default_factory=Satellites)
     inputs: Mapping[str, Input] = field(default_factory=dict)
@@ -158,7 +162,7 @@ class EgoEstimator(Stage):
         for name, message in sorted(new, key=lambda one: (one[1].stamp.capture_ns, one[0])):
             self.state = self._taken(self.state, name, message)
         sensors = tuple(name for name in HOLD_NS if _rests_on(self.state, name))
-        return vehicle.motion_of(self.state.vehicle, sensors)
+        return vehicle.motion_of(self.state.vehicle, self.state.pose, sensors)
 
     def freeze(self) -> object:
         return self.state
@@ -212,7 +216,7 @@ class EgoEstimator(Stage):
         return state
 
     def _fixed(self, state: EgoState, fix: Fix, stamp: Stamp) -> EgoState:
-        altitude = 0.0 if math.isnan(fix.altitude) else fix.altitude
+        altitude = fix.altitude if math.isfinite(fix.altitude) else 0.0
         plane = state.satellites.plane or LocalPlane(fix.latitude, fix.longitude, altitude)
         told = float(np.max(fix.sigma[:2]))
         sigma = told if math.isfinite(told) and told > 0 else self.fix_sigma
@@ -235,8 +239,9 @@ def _fault(message: Message[Imu] | Message[Fix] | Message[Speed]) -> str | None:
         case Imu(acceleration=acceleration, angular_rate=angular_rate):
             numbers = [*acceleration.tolist(), *angular_rate.tolist()]
             expected = "finite acceleration and angular rate"
-        case Speed(speed=speed):
-            numbers, expected = [speed], "a finite speed"
+        case Speed(speed=speed, yaw_rate=yaw_rate):
+            numbers = [speed, 0.0 if math.isnan(yaw_rate) else yaw_rate]
+            expected = "a finite speed"
         case Fix(latitude=latitude, longitude=longitude, valid=valid):
             possible = abs(latitude) <= 90 and abs(longitude) <= 360
             numbers = [0.0 if possible or not valid else math.nan]
@@ -259,7 +264,9 @@ def _moved(state: EgoState, name: str, capture_ns: int) -> EgoState | None:
     ahead_ns = capture_ns - state.capture_ns
     if ahead_ns >= -CLOCK_STEP_NS:
         after = vehicle.predicted(state.vehicle, max(0, ahead_ns) / 1e9)
-        return replace(state, capture_ns=max(capture_ns, state.capture_ns), vehicle=after)
+        pose = vehicle.carried(state.pose, state.vehicle, after)
+        now_ns = max(capture_ns, state.capture_ns)
+        return replace(state, capture_ns=now_ns, pose=pose, vehicle=after)
     known = state.inputs.get(name)
     if known is None or known.capture_ns - capture_ns <= CLOCK_STEP_NS:
         return None
@@ -271,7 +278,8 @@ def _restarted(state: EgoState, capture_ns: int) -> EgoState:
     grown = vehicle.predicted(state.vehicle, CLOCK_STEP_NS / 1e9).covariance
     inputs = {name: replace(one, used_ns=None) for name, one in state.inputs.items()}
     satellites = replace(state.satellites, base=None)
-    return EgoState(capture_ns, Vehicle(state.vehicle.mean, grown), satellites, inputs)
+    there = Vehicle(state.vehicle.mean, grown)
+    return EgoState(capture_ns, state.pose, there, satellites, inputs)
 
 
 def _weighed(
@@ -299,7 +307,8 @@ def _doubted(state: EgoState, name: str) -> EgoState:
     wide = vehicle.widened(state.vehicle, DOUBT[name])
     kept = state.satellites
     satellites = replace(kept, anchor=None, base=None) if name == "gnss" else kept
-    return EgoState(state.capture_ns, wide, satellites, {**state.inputs, name: known})
+    inputs = {**state.inputs, name: known}
+    return replace(state, vehicle=wide, satellites=satellites, inputs=inputs)
 
 
 def _helped(state: EgoState, stamp: Stamp, reading: Reading) -> EgoState:
@@ -320,10 +329,8 @@ def _approached(state: EgoState, place: Place, stamp: Stamp) -> EgoState:
     if math.isinf(way.sigma):
         return replace(state, satellites=replace(known, base=base_at(place, state.vehicle, age)))
     anchor = anchored(known.base, way, place, state.vehicle, age)
-    place_variance = place.sigma**2
-    errors = {ANCHOR_TURN: way.sigma**2, ANCHOR_X: place_variance, ANCHOR_Y: place_variance}
     satellites = replace(known, base=None, anchor=anchor)
-    return replace(state, vehicle=vehicle.begun_anew(state.vehicle, errors), satellites=satellites)
+    return replace(state, vehicle=anchored_vehicle(state.vehicle, way), satellites=satellites)
 
 
 def _rests_on(state: EgoState, name: str) -> bool:

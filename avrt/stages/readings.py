@@ -6,16 +6,12 @@ if the state (see `vehicle`) were right, with the derivatives.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from avrt.stages.vehicle import (
     ACCELERATION,
-    ANCHOR_TURN,
-    ANCHOR_X,
-    ANCHOR_Y,
     GYRO_BIAS,
     SLOPE,
     SPEED,
@@ -66,29 +62,15 @@ def wheels(told: float, sigma: float) -> Reading:
     return Reading(np.array([told]), np.array([[sigma**2]]), expected)
 
 
-def position(place: tuple[float, float], pivot: tuple[float, float], sigma: float) -> Reading:
-    """Return a place in an anchored frame, metres.
-
-    It is written in the vehicle's own frame as if the anchor were right; the anchor is turned about
-    `pivot` by ANCHOR_TURN and shifted by ANCHOR_X and ANCHOR_Y.
-    """
-
-    def expected(mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        turn = float(mean[ANCHOR_TURN])
-        cos, sin = math.cos(turn), math.sin(turn)
-        dx, dy = mean[X] - pivot[0], mean[Y] - pivot[1]
-        there = np.array([dx * cos + dy * sin, dy * cos - dx * sin])
-        change = np.zeros((2, STATES))
-        change[:, (X, Y)] = [[cos, sin], [-sin, cos]]
-        change[:, ANCHOR_TURN] = there[1], -there[0]
-        change[(0, 1), (ANCHOR_X, ANCHOR_Y)] = 1.0
-        return there + pivot + mean[[ANCHOR_X, ANCHOR_Y]], change
-
-    return Reading(np.array(place), sigma**2 * np.eye(2), expected)
+def position(x: float, y: float, sigma: float) -> Reading:
+    """Return a place in the frame of the state, metres."""
+    change = np.zeros((2, STATES))
+    change[(0, 1), (X, Y)] = 1.0
+    return Reading(np.array([x, y]), sigma**2 * np.eye(2), _linearly(change))
 
 
 def pose(x: float, y: float, yaw: float, noise: NDArray[np.float64]) -> Reading:
-    """Return a place and a heading in the vehicle's own frame; `noise` is (3, 3)."""
+    """Return a place and a heading in the frame of the state; `noise` is (3, 3)."""
     change = np.zeros((3, STATES))
     change[(0, 1, 2), (X, Y, YAW)] = 1.0
     return Reading(np.array([x, y, yaw]), noise, _linearly(change), angles=(2,))

@@ -1,11 +1,10 @@
-"""Satellite fixes in the vehicle's own frame: where its axes lie on the earth is found by driving.
+"""Satellite fixes in the frame of the filter: how its axes lie on the earth is found by driving.
 
-The vehicle's frame begins where the vehicle began, along its heading then, which nobody knows on
-the earth. So fixes are only differences at first: how far the vehicle has come tells its speed.
-Once it has come far enough for the direction to mean something, that direction is taken for the
-heading half way, and the frame is anchored: from then on fixes are positions in it. How wrong the
-anchor is, is part of the filter's state, so later fixes correct it and do not move the vehicle. The
-vehicle is taken to drive forwards unless its speed is known to be negative.
+The filter's frame begins where the vehicle began, along its heading then, which nobody knows on the
+earth. So fixes are only differences at first: how far the vehicle has come tells its speed. Once it
+has come far enough for the direction to mean something, that direction is taken for the heading
+half way, and the frame is anchored: from then on fixes are positions in it. The vehicle is taken to
+drive forwards unless its speed is known to be negative.
 """
 
 from __future__ import annotations
@@ -16,7 +15,17 @@ from typing import TYPE_CHECKING
 
 from avrt.stages import readings
 from avrt.stages.geometry import wrapped
-from avrt.stages.vehicle import SPEED, YAW, Reading, Vehicle, X, Y, moved
+from avrt.stages.vehicle import (
+    SPEED,
+    YAW,
+    YAW_RATE,
+    Reading,
+    Vehicle,
+    X,
+    Y,
+    moved,
+    with_variance,
+)
 
 if TYPE_CHECKING:
     from avrt.stages.geodesy import LocalPlane
@@ -49,7 +58,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where a point of the plane lies in the vehicle's frame, and the angle between the two."""
+    """Where a point of the plane lies in the filter's frame, and the angle between the two."""
 
     east: float
     north: float
@@ -62,7 +71,7 @@ class Anchor:
         cos, sin = math.cos(self.angle), math.sin(self.angle)
         de, dn = place.east - self.east, place.north - self.north
         x, y = self.x + de * cos - dn * sin, self.y + de * sin + dn * cos
-        return readings.position((x, y), (self.x, self.y), place.sigma)
+        return readings.position(x, y, place.sigma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +92,14 @@ class Way:
         direction: of its end, from east towards north, turned by half if the vehicle backed.
         sigma: of the direction, radians; infinite where the way is too short to have one.
         seconds: how long it took.
+        place_sigma: of its end, metres.
     """
 
     speed: Reading
     direction: float
     sigma: float
     seconds: float
+    place_sigma: float
 
 
 def base_at(place: Place, vehicle: Vehicle, age: float) -> Base:
@@ -111,7 +122,7 @@ def way_from(base: Base, place: Place, vehicle: Vehicle) -> Way | None:
     along = readings.speed(sign * metres / seconds, sigma / seconds + SPEED_CHANGE * seconds / 2)
     has_direction = metres > max(MOVED_MIN, MOVED_SIGMAS * place.sigma)
     spread = sigma / metres if has_direction else math.inf
-    return Way(along, math.atan2(sign * dn, sign * de), spread, seconds)
+    return Way(along, math.atan2(sign * dn, sign * de), spread, seconds, place.sigma)
 
 
 def anchored(base: Base, way: Way, place: Place, vehicle: Vehicle, age: float) -> Anchor:
@@ -120,3 +131,14 @@ def anchored(base: Base, way: Way, place: Place, vehicle: Vehicle, age: float) -
     half_way = base.yaw + wrapped(float(pose[YAW]) - base.yaw) / 2
     angle = wrapped(half_way - way.direction)
     return Anchor(place.east, place.north, float(pose[X]), float(pose[Y]), angle)
+
+
+def anchored_vehicle(vehicle: Vehicle, way: Way) -> Vehicle:
+    """Return the state at the end of a way that its frame is anchored by.
+
+    In the anchored frame the place is wrong by the fix's noise only, and the heading by the noise
+    of the way's direction and by how the vehicle may have turned on the way.
+    """
+    turned = float(vehicle.covariance[YAW_RATE, YAW_RATE]) * (way.seconds / 2) ** 2
+    place = way.place_sigma**2
+    return with_variance(vehicle, {X: place, Y: place, YAW: way.sigma**2 + turned})

@@ -28,7 +28,7 @@ from avrt.model.stage import Stage
 from avrt.stages import readings, vehicle
 from avrt.stages.parameters import check_not_negative, check_positive
 from avrt.stages.registration import Match, Target
-from avrt.stages.upright import Features, features, joined
+from avrt.stages.upright import RANGE_LIMIT, Features, features, joined
 from avrt.stages.vehicle import SPEED, YAW, Reading, Vehicle, X, Y, motion_of
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class ScanMatcher(Stage):
         if range_min >= range_max:
             what = f"expected less than range_max, {range_max} m, found {range_min}"
             raise SpecError(what, ("range_min",))
+        if range_max > RANGE_LIMIT:
+            raise SpecError(f"expected at most {RANGE_LIMIT} m, found {range_max}", ("range_max",))
         self.frame = frame
         self.output_frame = frame
         self.range_min = range_min
@@ -192,4 +194,5 @@ def _reading(match: Match) -> Reading:
 
 def _motion(state: MatcherState) -> EgoMotion:
     sensors = ("cloud",) if state.sweep > 1 and state.unmatched == 0 else ()
-    return motion_of(state.vehicle, sensors)
+    x, y, yaw = state.vehicle.mean[[X, Y, YAW]].tolist()
+    return motion_of(state.vehicle, (x, y, yaw), sensors)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMN = 0.3  # metres
-GRID = 1 << 12  # columns a side; x and y of +-600 m
+GRID = 1 << 12  # columns a side
+RANGE_LIMIT = 600.0  # metres: further away there are no columns
 HEIGHT_MIN = 0.5  # metres that an upright thing spans
 FOOT = 0.2  # metres above a column's lowest point: the road it stands on
 VOXEL = 0.3  # metres
@@ -80,7 +81,7 @@ def features(xyz: NDArray[np.float32], sweep: int) -> Features:
     """Return what stands upright in a sweep.
 
     Args:
-        xyz: (N, 3) float32, metres, finite, z up, x and y within +-600 m.
+        xyz: (N, 3) float32, metres, finite, z up, x and y within RANGE_LIMIT.
         sweep: its number; it shifts the grid.
     """
     standing = xyz[_is_upright(xyz)].astype(np.float64)

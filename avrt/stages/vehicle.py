@@ -1,10 +1,10 @@
 """The filter of the vehicle's own motion: how its state moves, and how a reading corrects it.
 
-State (x, y, yaw, speed, yaw rate, acceleration; gyro bias, wheel error, slope; turn and place of
-the anchor), SI units. Between readings the vehicle drives an arc: constant turn rate and
-acceleration (Schubert, Richter and Wanielik, "Comparison and Evaluation of Advanced Motion Models
-for Vehicle Tracking", FUSION 2008, section II), written with the chord of the arc, which needs no
-second formula for driving straight. The wheels do not slip sideways.
+State (x, y, yaw, speed, yaw rate, acceleration, gyro bias, wheel error, slope), SI units. Between
+readings the vehicle drives an arc: constant turn rate and acceleration (Schubert, Richter and
+Wanielik, "Comparison and Evaluation of Advanced Motion Models for Vehicle Tracking", FUSION 2008,
+section II), written with the chord of the arc, which needs no second formula for driving straight.
+The wheels do not slip sideways.
 Acceleration decays as in Singer, "Estimating Optimal Tracking
 Filter Performance for Manned Maneuvering Targets", IEEE TAES 6(4), 1970; yaw rate, and slowly the
 errors of the sensors, walk at random.
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 X, Y, YAW, SPEED, YAW_RATE, ACCELERATION, GYRO_BIAS, WHEEL_ERROR, SLOPE = range(9)
-ANCHOR_TURN, ANCHOR_X, ANCHOR_Y = 9, 10, 11
-STATES = 12
+STATES = 9
 
-SIGMA_AT_START = (0.0, 0.0, 0.0, 15.0, 0.3, 1.5, 0.01, 0.01, 0.5, 0.0, 0.0, 0.0)
+SIGMA_AT_START = (0.0, 0.0, 0.0, 15.0, 0.3, 1.5, 0.01, 0.01, 0.5)
 """Standard deviation of each state before any reading; the frame begins at the vehicle."""
 
 ACCELERATION_SIGMA = 1.2  # m/s^2, of ordinary driving
@@ -53,7 +52,7 @@ STEP_SECONDS_MAX = 0.5  # an arc is not driven further at once
 
 @dataclass(frozen=True, slots=True)
 class Vehicle:
-    """What is believed about the vehicle: `mean` (12,) and `covariance` (12, 12), float64."""
+    """What is believed about the vehicle: `mean` (9,) and `covariance` (9, 9), float64."""
 
     mean: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -66,8 +65,8 @@ class Reading:
     Attributes:
         values: (M,) float64.
         noise: (M, M) float64, their covariance.
-        expected: from the state's mean (12,) to what the reading should be, (M,), and how it
-            changes with the state, (M, 12).
+        expected: from the state's mean (9,) to what the reading should be, (M,), and how it
+            changes with the state, (M, 9).
         angles: which of the numbers are angles, radians.
     """
 
@@ -102,15 +101,14 @@ def predicted(vehicle: Vehicle, seconds: float) -> Vehicle:
 
 
 def moved(mean: NDArray[np.float64], dt: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean `dt` seconds later, or earlier if negative, and its derivative (12, 12).
+    """Return the mean `dt` seconds later, or earlier if negative, and its derivative (9, 9).
 
     An arc of length s that turns by t has a chord of s sin(t/2) / (t/2) at half the turn.
     """
     yaw, speed, rate, acceleration = mean[YAW:GYRO_BIAS].tolist()
-    heading = yaw + rate * dt / 2
-    shorter = _sinc(rate * dt / 2)
-    chord = (speed * dt + acceleration * dt * dt / 2) * shorter
-    cos, sin = math.cos(heading), math.sin(heading)
+    half = rate * dt / 2
+    length, (shorter, change) = speed * dt + acceleration * dt * dt / 2, _sinc(half)
+    chord, cos, sin = length * shorter, math.cos(yaw + half), math.sin(yaw + half)
     kept = math.exp(-dt / ACCELERATION_SECONDS)
     after = mean.copy()
     after[X] += chord * cos
@@ -119,8 +117,10 @@ def moved(mean: NDArray[np.float64], dt: float) -> tuple[NDArray[np.float64], ND
     after[SPEED] += acceleration * dt
     after[ACCELERATION] *= kept
     step = np.eye(STATES)
-    step[X, YAW:GYRO_BIAS] = _row(-chord * sin, shorter * cos, dt)
-    step[Y, YAW:GYRO_BIAS] = _row(chord * cos, shorter * sin, dt)
+    turns = np.array([1.0, 0.0, dt / 2, 0.0])  # of yaw, speed, yaw rate, acceleration
+    grows = np.array([0.0, shorter * dt, length * change * dt / 2, shorter * dt * dt / 2])
+    step[X, YAW:GYRO_BIAS] = grows * cos - turns * chord * sin
+    step[Y, YAW:GYRO_BIAS] = grows * sin + turns * chord * cos
     step[YAW, YAW_RATE] = step[SPEED, ACCELERATION] = dt
     step[ACCELERATION, ACCELERATION] = kept
     return after, step
@@ -156,21 +156,36 @@ def widened(vehicle: Vehicle, variance: Mapping[int, float]) -> Vehicle:
     return Vehicle(vehicle.mean, covariance)
 
 
-def begun_anew(vehicle: Vehicle, variance: Mapping[int, float]) -> Vehicle:
-    """Return the state with some of its numbers 0 with these variances, whatever they were."""
-    mean, covariance = vehicle.mean.copy(), vehicle.covariance.copy()
-    for index in variance:
-        mean[index] = covariance[index, :] = covariance[:, index] = 0.0
-    return widened(Vehicle(mean, covariance), variance)
+def with_variance(vehicle: Vehicle, variance: Mapping[int, float]) -> Vehicle:
+    """Return the state with some of its numbers having these variances, independent of others."""
+    covariance = vehicle.covariance.copy()
+    for index, value in variance.items():
+        covariance[index, :] = covariance[:, index] = 0.0
+        covariance[index, index] = value
+    return Vehicle(vehicle.mean, covariance)
 
 
-def motion_of(vehicle: Vehicle, sensors: tuple[str, ...]) -> EgoMotion:
-    """Return what the state says to others, resting on these inputs."""
+def carried(
+    pose: tuple[float, float, float], before: Vehicle, after: Vehicle
+) -> tuple[float, float, float]:
+    """Return a pose, x, y and yaw, that moves as the state's mean did from `before` to `after`."""
+    x, y, yaw = pose
+    dx, dy = (after.mean[[X, Y]] - before.mean[[X, Y]]).tolist()
+    turn = yaw - float(before.mean[YAW])
+    cos, sin = math.cos(turn), math.sin(turn)
+    turned = wrapped(yaw + float(after.mean[YAW] - before.mean[YAW]))
+    return x + dx * cos - dy * sin, y + dx * sin + dy * cos, turned
+
+
+def motion_of(
+    vehicle: Vehicle, pose: tuple[float, float, float], sensors: tuple[str, ...]
+) -> EgoMotion:
+    """Return what the state says to others, at a pose x, y, yaw, resting on these inputs."""
     mean, kept = vehicle.mean, np.ix_((SPEED, YAW_RATE), (SPEED, YAW_RATE))
     return EgoMotion(
-        x=float(mean[X]),
-        y=float(mean[Y]),
-        yaw=float(mean[YAW]),
+        x=pose[0],
+        y=pose[1],
+        yaw=pose[2],
         speed=float(mean[SPEED]),
         yaw_rate=float(mean[YAW_RATE]),
         covariance=vehicle.covariance[kept],
@@ -178,13 +193,8 @@ def motion_of(vehicle: Vehicle, sensors: tuple[str, ...]) -> EgoMotion:
     )
 
 
-def _row(by_yaw: float, by_way: float, dt: float) -> list[float]:
-    """Return how x or y changes with yaw, speed, yaw rate and acceleration."""
-    return [by_yaw, by_way * dt, by_yaw * dt / 2, by_way * dt * dt / 2]
-
-
 def _noise(mean: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-    """Return the covariance that `dt` seconds, at least 0, add: (12, 12).
+    """Return the covariance that `dt` seconds, at least 0, add: (9, 9).
 
     The driver changes the acceleration, which goes on to speed and to the way along the heading;
     steering changes the yaw rate, which goes on to yaw and to the way across it.
@@ -212,5 +222,9 @@ def _noise(mean: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
     return noise
 
 
-def _sinc(angle: float) -> float:
-    return 1 - angle * angle / 6 if abs(angle) < 1e-4 else math.sin(angle) / angle
+def _sinc(angle: float) -> tuple[float, float]:
+    """Return sin(angle) / angle and its derivative."""
+    if abs(angle) < 1e-3:
+        return 1 - angle * angle / 6, -angle / 3
+    value = math.sin(angle) / angle
+    return value, (math.cos(angle) - value) / angle

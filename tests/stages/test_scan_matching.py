@@ -121,6 +121,19 @@ def test_a_mounted_sensor_tells_how_the_vehicle_moves(driven):
     assert abs(motions[-1].y) < 0.05
 
 
+@pytest.mark.slow
+def test_a_missing_sector_does_not_stop_it(driven, scan):
+    stage = ScanMatcher()
+    driven(stage, 10.0, 0.0, 8)
+    for k in range(8, 12):
+        xyz = scan(seen_from(STREET, k * 1.0, 0.0, 0.0))
+        azimuth = np.degrees(np.arctan2(xyz[:, 1], xyz[:, 0]))
+        kept = xyz[(azimuth < -5) | (azimuth > 13)]
+        motion = stage.process(message("lidar", k, k * PERIOD, PointCloud(kept)))
+    assert motion.sensors == ("cloud",)
+    assert motion.speed == pytest.approx(10.0, abs=0.2)
+
+
 # What it does with little or nothing.
 
 
@@ -205,9 +218,12 @@ def test_two_runs_are_equal_and_a_thawed_stage_goes_on(driven):
         third.thaw(None)
 
 
-def test_parameters_are_checked():
-    with pytest.raises(SpecError, match="range_min"):
-        ScanMatcher(range_min=70.0)
+@pytest.mark.parametrize(
+    ("params", "named"), [({"range_min": 70.0}, "range_min"), ({"range_max": 1e4}, "range_max")]
+)
+def test_parameters_are_checked(params, named):
+    with pytest.raises(SpecError, match=named):
+        ScanMatcher(**params)
 
 
 # What it looks at.
