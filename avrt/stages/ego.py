@@ -38,13 +38,7 @@ from avrt.stages.satellite import (
     base_at,
     way_from,
 )
-from avrt.stages.vehicle import (
-    GYRO_BIAS,
-    SPEED,
-    YAW_RATE,
-    Reading,
-    Vehicle,
-)
+from avrt.stages.vehicle import GYRO_BIAS, SPEED, YAW_RATE, Reading, Vehicle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +65,7 @@ ACCELEROMETER_SIGMA = 0.7  # m/s^2, road vibration included
 STANDING_SPEED = 0.02  # m/s: less, and the wheels do not turn
 STANDING_SIGMA = 0.003  # rad/s: the yaw rate then
 WHEEL_YAW_RATE_SIGMA = 0.02  # rad/s
+FIX_SIGMA_MAX = 2.0  # metres: a fix is less wrong against the one before than it is on the earth
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +214,7 @@ class EgoEstimator(Stage):
         altitude = fix.altitude if math.isfinite(fix.altitude) else 0.0
         plane = state.satellites.plane or LocalPlane(fix.latitude, fix.longitude, altitude)
         told = float(np.max(fix.sigma[:2]))
-        sigma = told if math.isfinite(told) and told > 0 else self.fix_sigma
+        sigma = min(told, FIX_SIGMA_MAX) if told > 0 else self.fix_sigma
         east, north = plane.east_north(fix.latitude, fix.longitude, altitude)
         place = Place(stamp.capture_ns, east, north, sigma)
         state = replace(state, satellites=replace(state.satellites, plane=plane))

@@ -151,11 +151,24 @@ def test_a_reading_that_comes_again_changes_nothing():
     ]
     once, twice = run(EgoEstimator(), messages), run(EgoEstimator(), again)
     assert [m.speed for m in twice[1::2]] == [m.speed for m in once]
-    sampled = EgoEstimator()
-    sampled.process(speed=messages[0][1] if messages[0][0] == "speed" else None, imu=None)
-    state = sampled.freeze()
-    sampled.process()
-    assert sampled.freeze() == state
+
+
+def test_a_message_that_is_sampled_again_changes_nothing():
+    stage, now = late_stage(), last_instant()
+    stage.process(**now)
+    state = stage.freeze()
+    stage.process(**now)
+    stage.process()
+    assert stage.freeze() is state
+
+
+def test_a_receiver_that_thinks_little_of_itself_is_still_of_use():
+    path = steady(6.0)
+    vague = [
+        (name, replace(one, payload=replace(one.payload, sigma=np.full(3, 8.0))))
+        for name, one in gnss_messages(path, np.random.default_rng(1))
+    ]
+    assert run(EgoEstimator(), vague)[-1].speed == pytest.approx(10, abs=0.8)
 
 
 @given(st.integers(1, 400_000))
