@@ -192,7 +192,7 @@ def needed(name: str) -> object:
         return __import__(name)
     except ImportError as error:
         raise SystemExit(
-            f"score_tracking needs {name}: pip install --no-deps trackeval norfair filterpy ({error})"
+            f"needs {name}: pip install --no-deps trackeval norfair filterpy ({error})"
         ) from error
 
 
@@ -264,12 +264,9 @@ def main() -> None:
             json.dumps({"frames": frames, "boxes": objects, "seeds": options.seeds, "rows": rows})
         )
         return
-    print(
-        f"{len(sequences)} sequences, {frames} frames, {objects} labelled boxes, {options.seeds} seeds"
-    )
-    print(
-        f"{'level':9}{'tracker':24}{'MOTA':>7}{'IDF1':>7}{'HOTA':>7}{'MOTP m':>8}{'IDSW':>6}{'FN':>7}{'FP':>7}"
-    )
+    print(f"{len(sequences)} sequences, {frames} frames, {objects} boxes, {options.seeds} seeds")
+    heads = ("level", "tracker", "MOTA", "IDF1", "HOTA", "MOTP m", "IDSW", "FN", "FP")
+    print("{:9}{:24}{:>7}{:>7}{:>7}{:>8}{:>6}{:>7}{:>7}".format(*heads))
     for row in rows:
         print(
             f"{row['level']:9}{row['tracker']:24}{row['MOTA']:7.3f}{row['IDF1']:7.3f}"

@@ -156,7 +156,7 @@ class Tracker(Stage):
             state, used = state.received(name, stamp, key, trigger.capture_ns)
             if used:
                 looks.append((key, look))
-        history = state.history.with_looks(looks, self.steps)
+        history = _begun(state.history, looks, self.steps).with_looks(looks, self.steps)
         state = state.with_history(history)
         scene = _scene_at(history, trigger.capture_ns)
         self.state = _named(state, scene, trigger.capture_ns)
@@ -209,6 +209,20 @@ class Tracker(Stage):
         tracks = [_track(one, state.names[one.birth][0], twist, at_ns) for one in scene.hypotheses]
         inputs = tuple(_use(name, state, scene, at_ns) for name in RANKS if name in state.inputs)
         return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs, state.frame or "")
+
+
+def _begun(history: SceneHistory, looks: Sequence[tuple[Key, Look]], steps: Steps) -> SceneHistory:
+    """Return the history as it is when the vehicle moved from its beginning as it first told."""
+    if history.base.has_ego:
+        return history
+    all_looks = [*((one.key, one.look) for one in history.entries), *looks]
+    told = [(key, look.twist) for key, look in all_looks if isinstance(look, EgoLook)]
+    if not told:
+        return history
+    first = min(told, key=lambda one: one[0])[1]
+    if first == history.base.twist:
+        return history
+    return history.rebased(history.base.driven_by(first), steps)
 
 
 def _scene_at(history: SceneHistory, at_ns: int) -> Scene:

@@ -80,6 +80,14 @@ class History(Generic[StateT, LookT]):
             made.append(Entry(key, look, state))
         return History(self.base, kept + tuple(made))
 
+    def rebased(
+        self, base: StateT, step: Callable[[StateT, Key, LookT], StateT]
+    ) -> History[StateT, LookT]:
+        """Return the history of the same measurements from another beginning."""
+        looks = [(one.key, one.look) for one in self.entries]
+        begun: History[StateT, LookT] = History(base)
+        return begun.with_looks(looks, step)
+
     def without(self, before_ns: int) -> History[StateT, LookT]:
         """Return the history with what was captured before `before_ns` made its base."""
         place = bisect_left([key[0] for key in self._keys], before_ns)

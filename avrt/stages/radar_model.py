@@ -3,10 +3,10 @@
 A vehicle reflects at several places, anywhere within its outline (extended object; Granstrom, Baum
 and Reuter, "Extended Object Tracking", J. of Advances in Information Fusion 12(2), 2017), so a
 target is gated against the outline and not the centre, and several targets may belong to one track.
-They are not independent of each other, so all of them together count as one measurement: their mean
-place, and the median of their range rates. It is compared with the middle of the side that faces the
-radar; along that side it may be anywhere, and at a depth t behind it it may be a reflection from
-within, and says less: sigma t / 2.
+They are not independent of each other, so all of them together count as one measurement: their
+mean place, and the median of their range rates. It is compared with the middle of the side that
+faces the radar: along that side it may be anywhere, and at a depth t behind the side it may come
+from within, and says less: sigma t / 2.
 
 The range rate is that of the object relative to the moving sensor along the line of sight u:
 u . (v_object - v_sensor), where v_sensor = v_ego + yaw rate x lever arm. It measures the velocity
@@ -128,7 +128,7 @@ class RadarLook:
         own = np.array(twist.at(*self.origin[:2]))
         sight = self.xy - self.origin[:2]
         sight /= np.maximum(np.linalg.norm(sight, axis=1, keepdims=True), 1e-6)
-        owner, ratio, clear = self._owners(known, own, sight, rules)
+        owner, ratio, clear = self._owners(known, own, sight)
         after: list[Hypothesis] = []
         residual: list[float] = []
         for i, one in enumerate(known):
@@ -139,7 +139,7 @@ class RadarLook:
                 residual.append(apart)
                 after.append(rules.judged(moved))
             else:
-                after.append(one.missed(SENSOR, key[0], RATE) if self._covers(one) else one)
+                after.append(one.missed(SENSOR, key[0], RATE) if self._covers(one.mean) else one)
         started = self._started(key, np.nonzero((owner < 0) & clear)[0], own, sight)
         outcome = Outcome(
             capture_ns=key[0],
@@ -150,8 +150,8 @@ class RadarLook:
         )
         return Seen(after, started, outcome)
 
-    def _covers(self, one: Hypothesis) -> bool:
-        dx, dy = float(one.mean[0]) - self.origin[0], float(one.mean[1]) - self.origin[1]
+    def _covers(self, place: NDArray[np.float64]) -> bool:
+        dx, dy = float(place[0]) - self.origin[0], float(place[1]) - self.origin[1]
         aside = math.remainder(math.atan2(dy, dx) - self.yaw, 2 * math.pi)
         return math.hypot(dx, dy) < self.view.distance and abs(aside) < self.view.half_angle
 
@@ -160,7 +160,6 @@ class RadarLook:
         known: Sequence[Hypothesis],
         own: NDArray[np.float64],
         sight: NDArray[np.float64],
-        rules: Rules,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Return for each target its track (-1 for none), its evidence, and if it is clear of all.
 
@@ -251,7 +250,7 @@ class RadarLook:
         places: list[tuple[float, float, float]] = []
         for n in free.tolist():
             velocity = self._over_ground(n, own, sight[n])
-            if velocity is None or len(started) == BIRTHS_MAX:
+            if velocity is None or not self._covers(self.xy[n]) or len(started) == BIRTHS_MAX:
                 continue
             x, y = self.xy[n].tolist()
             speed = float(velocity @ sight[n])

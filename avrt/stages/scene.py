@@ -4,7 +4,8 @@ Tracks are predicted to the look's capture time in the axes of the frame where t
 then, judged by the look's sensor model, and deleted when they are no longer believed or their place
 is no longer known. A look of the vehicle's own motion judges nothing: from its time on it tells how
 the frame moves. Between two of them the vehicle is taken to change its speed evenly, after the last
-one to keep it.
+one to keep it, and before the first one to have moved like that all along: what was declared is
+only for a vehicle that never tells.
 
 All of it is immutable, and a function of the looks and their order only.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.stages.camera_model import Agreement, CameraLook
+from avrt.stages.geometry import contains
 from avrt.stages.lidar_model import LidarLook
 from avrt.stages.looks import Outcome, Rules
 from avrt.stages.planar import Shift, Twist
@@ -25,7 +27,7 @@ from avrt.stages.radar_model import RadarLook
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from avrt.stages.history import Key
     from avrt.stages.hypothesis import Hypothesis
@@ -35,6 +37,7 @@ DELETE_MISSES = 8  # looks in a row
 DELETE_MISSES_TENTATIVE = 2
 DELETE_SIGMA = 4.0  # metres: a position less certain than this is not known
 TRACKS_MAX = 256
+SAME_MARGIN = 1.5  # metres: a radar track nearer to another one's outline is that one
 RESIDUAL_KEPT = 0.8  # weight of the older residuals at each look
 RANKS = ("ego", "lidar", "radar", "camera")
 """The order of equal stamps: motion first, then what places things best."""
@@ -75,6 +78,11 @@ class Scene:
     def outcome(self, sensor: str) -> Outcome | None:
         return None if self.outcomes is None else self.outcomes.get(sensor)
 
+    def driven_by(self, twist: Twist) -> Scene:
+        """Return the scene as it is when the vehicle moved like this all along."""
+        known = tuple(_over_ground(one, self.twist, twist) for one in self.hypotheses)
+        return replace(self, twist=twist, hypotheses=known)
+
     def predicted(self, at_ns: int) -> Scene:
         """Return the scene at a later time."""
         if self.at_ns is None or (at_ns == self.at_ns and self.moved == Shift()):
@@ -110,10 +118,10 @@ class Steps:
                 seen = look.seen(key, known, scene.twist, self.rules)
             case CameraLook():
                 seen, agreement = look.seen(key, known, self.rules, agreement, self.offset_max)
-        kept = tuple(one for one in seen.known + seen.started if _alive(one))[:TRACKS_MAX]
+        alive = _single([one for one in seen.known + seen.started if _alive(one)])
         return replace(
             scene,
-            hypotheses=kept,
+            hypotheses=alive[:TRACKS_MAX],
             outcomes=_with(scene, RANKS[key[1]], seen.outcome),
             agreement=agreement,
         )
@@ -121,20 +129,14 @@ class Steps:
 
 def _driven(scene: Scene, at_ns: int, twist: Twist) -> Scene:
     """Return the scene after the vehicle's motion was measured."""
-    outcome = Outcome(at_ns, measurements=1, matched=1)
-    if scene.has_ego:
-        was = scene.twist
-        outcome = replace(outcome, residual=math.hypot(twist.x - was.x, twist.y - was.y))
+    was = scene.twist
+    residual = math.hypot(twist.x - was.x, twist.y - was.y) if scene.has_ego else None
+    outcome = Outcome(at_ns, measurements=1, matched=1, residual=residual)
     driven = replace(scene, twist=twist, has_ego=True, outcomes=_with(scene, "ego", outcome))
     if scene.at_ns is None:
         return driven
-    seconds = (at_ns - scene.moved_ns) / NS_PER_S
-    moved = scene.moved.then(twist.mean(scene.twist if scene.has_ego else twist).during(seconds))
-    driven = replace(driven, moved=moved, moved_ns=at_ns)
-    if scene.has_ego:
-        return driven
-    known = tuple(_over_ground(one, scene.twist, twist) for one in scene.hypotheses)
-    return replace(driven, hypotheses=known)
+    way = twist.mean(was).during((at_ns - scene.moved_ns) / NS_PER_S)
+    return replace(driven, moved=scene.moved.then(way), moved_ns=at_ns)
 
 
 def _over_ground(one: Hypothesis, declared: Twist, twist: Twist) -> Hypothesis:
@@ -163,4 +165,17 @@ def _alive(one: Hypothesis) -> bool:
         one.existence >= DELETE_EXISTENCE
         and one.misses < (DELETE_MISSES if one.confirmed else DELETE_MISSES_TENTATIVE)
         and one.sigma <= DELETE_SIGMA
+    )
+
+
+def _single(tracks: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
+    """Return the tracks without those of radar alone that are a part of one that LiDAR showed."""
+    if not any(math.isnan(one.nearest_x) for one in tracks):
+        return tuple(tracks)
+    whole = [one.box for one in tracks if not math.isnan(one.nearest_x)]
+    return tuple(
+        one
+        for one in tracks
+        if not math.isnan(one.nearest_x)
+        or not any(contains(box, one.mean[0], one.mean[1], SAME_MARGIN) for box in whole)
     )

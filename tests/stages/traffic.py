@@ -110,7 +110,8 @@ class Traffic:
         xy, rate = [], []
         for x, y, vx, vy, yaw in self.seen_from(t, ahead):
             for spot in spots:
-                at = np.array([x, y]) - 2.1 * np.array([math.cos(yaw), math.sin(yaw)])
+                side = math.copysign(2.1, x * math.cos(yaw) + y * math.sin(yaw))
+                at = np.array([x, y]) - side * np.array([math.cos(yaw), math.sin(yaw)])
                 at += spot * np.array([-math.sin(yaw), math.cos(yaw)])
                 sight = at / np.linalg.norm(at)
                 xy.append(at + np.array([self.noise(0.2), self.noise(0.4)]))
