@@ -1,5 +1,7 @@
 """Objects as Foxglove draws them: cubes with labels and velocity arrows, and outlines in images.
 
+A track says which sensors support it now; one that none does is only predicted.
+
 Each object is an entity of its own: it replaces its older self, and is taken away when the stage
 does not show it any more, or when nothing came for `LIFETIME_NS`.
 """
@@ -90,12 +92,14 @@ class ScenePainter:
     def track(self, track: Track) -> Shape:
         alpha = CONFIRMED_ALPHA if track.confirmed else TENTATIVE_ALPHA
         speed = math.hypot(track.vx, track.vy)
-        text = f"id {track.id} {track.label} {speed:.1f} m/s p={track.existence:.2f}"
+        seen_by = " + ".join(track.sensors) or "predicted"
+        text = f"id {track.id} {track.label} {speed:.1f} m/s p={track.existence:.2f}, {seen_by}"
         shape = self._cube(track.box, track.label, alpha, text)
         shape["metadata"] = [
             self._new("KeyValuePair", key="sensors", value=", ".join(track.sensors)),
             self._new("KeyValuePair", key="nearest_x", value=f"{track.nearest_x:.2f} m"),
             self._new("KeyValuePair", key="hits", value=str(track.hits)),
+            self._new("KeyValuePair", key="misses", value=str(track.misses)),
         ]
         if speed > ARROW_SPEED_MIN:
             shape["arrows"] = [

@@ -191,7 +191,7 @@ def test_every_view_opens_in_ros_tools(record_path):
     assert entity.id == "track 7"
     assert entity.frame_id == "lidar_roof"
     assert entity.timestamp.sec * 10**9 + entity.timestamp.nanosec == ZERO_NS + 50
-    assert entity.texts[0].text == "id 7 car 0.5 m/s p=0.98"
+    assert entity.texts[0].text == "id 7 car 0.5 m/s p=0.98, lidar + camera"
     assert entity.cubes[0].size.x == 4.0
     assert entity.arrows[0].shaft_length == pytest.approx(0.5)
     assert found["detections"][1].entities[0].texts[0].text == "car ?, 2 points"
