@@ -63,7 +63,7 @@ class TrackerState:
         oldest_ns: what was captured before this is lost.
         names: the id of each track that was published lately, and when.
         published: the tracks published last.
-        trigger: sequence and capture time of the last trigger.
+        id_next: the number of the next new track.
     """
 
     history: SceneHistory

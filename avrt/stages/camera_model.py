@@ -7,8 +7,8 @@ road's slope are not known well enough to make a distance of them (a fifth of th
 of the distance). A camera alone starts no track; it confirms what another sensor placed.
 
 Pairs are found in a wide window first (Kuhn-Munkres). How many of them also pass the track's own
-gate, X median grows beyond `offset_max`, or the share of pairs in the gate falls by 30 % against
-its mean of the last seconds, that is told, and images correct no positions until it is over.
+gate, and how far apart they are, tells whether camera and tracks agree at all (`agreement`). While
+they do not, images correct no positions.
 
 Shape letters: K tracks, D detections.
 """
@@ -25,7 +25,6 @@ from scipy.optimize import linear_sum_assignment
 from avrt.stages import tracking
 from avrt.stages.hypothesis import voted
 from avrt.stages.looks import Outcome, Seen
-from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from avrt.model.frames import Matrix
     from avrt.payload import ImageDetections
+    from avrt.stages.agreement import Agreement
     from avrt.stages.history import Key
     from avrt.stages.hypothesis import Hypothesis
     from avrt.stages.looks import Rules
@@ -54,9 +54,6 @@ ALONE = 14.0  # cost of a track without a detection
 SCORE_MIN = 0.1
 COMPARED_HITS = 3  # a track seen less often is not known well enough to judge a camera by
 COMPARED_SIGMA = 1.0  # metres, likewise
-PAIRS_MIN = 12  # before anything is said about a transform
-SMOOTHED_SECONDS, USUAL_SECONDS = 1.0, 5.0
-SHARE_DROP = 0.7
 CORNERS = np.array(
     [
         [x, y, z]
@@ -64,56 +61,6 @@ CORNERS = np.array(
         for x, y in ((0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5))
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How well camera and tracks fit together, smoothed over looks.
-
-    Attributes:
-        pairs: how many pairs it rests on so far.
-        residual: median distance of a pair, pixels.
-        share, usual: part of the pairs that pass the gate, over about a second and about 5 s.
-        at_ns: when it was last brought up to date.
-    """
-
-    pairs: int = 0
-    residual: float = 0.0
-    share: float = 1.0
-    usual: float = 1.0
-    at_ns: int = 0
-
-    def after(self, at_ns: int, share: float, apart: Sequence[float]) -> Agreement:
-        """Return the agreement after a look: its share, and the distances of its pairs, pixels."""
-        seconds = max(0, at_ns - self.at_ns) / NS_PER_S if self.pairs else math.inf
-        slow = 1 - math.exp(-seconds / USUAL_SECONDS)
-        quick = 1 - math.exp(-seconds / SMOOTHED_SECONDS)
-        residual = self.residual
-        if apart:
-            residual += max(quick, 1 / (self.pairs + 1)) * (float(np.median(apart)) - residual)
-        return Agreement(
-            pairs=self.pairs + len(apart),
-            residual=residual,
-            share=self.share + quick * (share - self.share),
-            usual=self.usual + slow * (share - self.usual),
-            at_ns=at_ns,
-        )
-
-    def anomaly(self, residual_max: float) -> str:
-        """Return what is wrong, or ""; a few pairs tell nothing."""
-        if self.pairs < PAIRS_MIN:
-            return ""
-        if self.residual > residual_max:
-            return (
-                f"boxes lie {self.residual:.0f} px from where the tracks are projected, "
-                f"expected at most {residual_max:.0f}: check the transform to the camera"
-            )
-        if self.share < SHARE_DROP * self.usual:
-            return (
-                f"{self.share:.0%} of the boxes fit the tracks, {self.usual:.0%} did before: "
-                "check the transform to the camera"
-            )
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ The range rate is that of the object relative to the moving sensor along the lin
 u . (v_object - v_sensor), where v_sensor = v_ego + yaw rate x lever arm. It measures the velocity
 at once, which a position does only over time.
 
-A target that belongs to no track starts one only if it moves over ground: standing things (kerbs,
-walls, signs) reflect everywhere, and without a range rate they cannot be told from road users.
+What else reflects near a track tells how much a target there says: along walls and fences there is
+always one. A target that belongs to no track may start one, see `radar_births`.
 
 Shape letters: N targets, K tracks.
 """
@@ -27,10 +27,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.stages import tracking
-from avrt.stages.hypothesis import LABELS, Hypothesis, headed
+from avrt.stages.hypothesis import headed
 from avrt.stages.looks import Outcome, Seen
 from avrt.stages.planar import heading
-from avrt.stages.sizes import CLASSES
+from avrt.stages.radar_births import Candidate, started_by
+from avrt.stages.reflection import against, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from avrt.model.frames import Matrix
     from avrt.payload import Targets
     from avrt.stages.history import Key
+    from avrt.stages.hypothesis import Hypothesis
     from avrt.stages.looks import Rules
     from avrt.stages.planar import Twist
 
@@ -50,19 +52,11 @@ SIGMA_MIN = 0.1  # metres: no radar places a reflection better on a vehicle
 SURFACE = 0.3  # metres: how well an outline tells where a vehicle reflects
 RANGE_RATE_SIGMA = 0.3  # m/s: wheels and turning bodies move otherwise than the centre
 VELOCITY_SIGMA = 1.0  # m/s: a tracking radar's own, smoothed and late
-GATE_RATE = 4.0  # m/s: half-width of clutter in range rate, for its density
-GATE_SQUARED = 9.21  # 99 % of chi-square in two dimensions: clutter is dense
+CLUTTER_RATES = 8.0  # m/s: range rates of clutter spread over this much
+GATE = 3.03  # root of the 99 % quantile of chi-square in two dimensions: clutter is dense
 RATE = 0.5  # chance that a cycle shows a vehicle in view
-CLUTTER, CLUTTER_REACH = 0.003, 8.0  # false targets for each square metre at least; see _clutter
-MOVING = 2.0  # m/s over ground: what is slower starts no track
-TOGETHER = (4.0, 2.0)  # metres, m/s: targets nearer than this start one track
+CLUTTER, CLUTTER_REACH = 0.003, 8.0  # false targets, at least, 1/m^2; metres they are counted in
 CLEAR = 2.0  # metres: a target nearer to the outline of a track starts none
-BIRTHS_MAX = 16  # in one cycle
-EXISTENCE = 0.3  # of a track that one cycle of radar started
-SIDE_SIGMA = 2.5  # m/s: what is not known of a velocity across the line of sight
-STRAIGHT = 1e-9
-SQRT_12 = 12**0.5  # a width over this is the standard deviation of a uniform distribution
-NO_POINTS = np.zeros((0, 3), np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +134,9 @@ class RadarLook:
                 after.append(rules.judged(moved))
             else:
                 after.append(one.missed(SENSOR, key[0], RATE) if self._covers(one.mean) else one)
-        started = self._started(key, np.nonzero((owner < 0) & clear)[0], own, sight)
+        free = np.nonzero((owner < 0) & clear)[0].tolist()
+        candidates = [self._candidate(key, n, own, sight[n]) for n in free]
+        started = started_by([one for one in candidates if one is not None], self.origin[2])
         outcome = Outcome(
             capture_ns=key[0],
             measurements=len(self.xy),
@@ -168,38 +164,50 @@ class RadarLook:
         count = len(self.xy)
         owner, ratio = np.full(count, -1), np.zeros(count)
         least, clear = np.full(count, np.inf), np.ones(count, bool)
-        measured = np.isfinite(self.range_rate)
+        wide = float(np.sqrt(self.noise.max(initial=0.0)))
         for i, one in enumerate(known):
-            apart = self.xy - _within(one, self.xy)
-            spread = one.covariance[:2, :2] + self.noise
-            squared = np.einsum("ni,nij,nj->n", apart, np.linalg.inv(spread), apart)
-            area = 2 * np.pi * np.sqrt(np.linalg.det(spread)) + one.length * one.width
-            density = np.exp(-squared / 2) / area
-            rate_var = np.einsum("ni,ij,nj->n", sight, one.covariance[2:4, 2:4], sight)
-            rate_var += RANGE_RATE_SIGMA**2
-            surprise = self.range_rate - sight @ (one.mean[2:4] - own)
-            surprise = np.where(measured, surprise**2 / rate_var, 0.0)
-            density *= np.where(
-                measured,
-                np.exp(-surprise / 2) / np.sqrt(2 * np.pi * rate_var) * 2 * GATE_RATE,
-                1.0,
-            )
-            gated = (squared <= GATE_SQUARED) & (surprise <= GATE_SQUARED)
-            cost = squared + surprise + np.log(area)
-            better = gated & (cost < least)
-            ratio[better] = density[better] / self._clutter(one, int(gated.sum()))
-            owner[better], least[better] = i, cost[better]
-            clear &= np.hypot(apart[:, 0], apart[:, 1]) > CLEAR
+            away = np.hypot(*(self.xy - one.mean[:2]).T)
+            reach = math.hypot(one.length, one.width) / 2 + CLEAR + GATE * (one.sigma + wide)
+            near = np.nonzero(away < reach)[0]
+            if not len(near):
+                continue
+            apart = self.xy[near] - within(one, self.xy[near])
+            clear[near] &= np.hypot(apart[:, 0], apart[:, 1]) > CLEAR
+            cost, density, gated = self._fit(one, near, apart, own, sight)
+            better = near[gated & (cost < least[near])]
+            own_place = (away < CLUTTER_REACH).sum() - gated.sum()
+            clutter = max(CLUTTER, float(own_place) / (math.pi * CLUTTER_REACH**2))
+            picked = np.isin(near, better)
+            owner[better], least[better] = i, cost[picked]
+            ratio[better] = density[picked] / clutter
         return owner, ratio, clear
 
-    def _clutter(self, one: Hypothesis, own: int) -> float:
-        """Return the density of targets around a track that are not its own, 1/m^2.
+    def _fit(
+        self,
+        one: Hypothesis,
+        rows: NDArray[np.int64],
+        apart: NDArray[np.float64],
+        own: NDArray[np.float64],
+        sight: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the cost of each of these targets for a track, its density, and if it may be its.
 
-        Along walls and fences something reflects everywhere, and a target there says little.
+        The density is over place, 1/m^2, and where the range rate was measured over that, as a
+        multiple of clutter's there.
         """
-        apart = self.xy - one.mean[:2]
-        near = int((np.hypot(apart[:, 0], apart[:, 1]) < CLUTTER_REACH).sum())
-        return max(CLUTTER, (near - own) / (math.pi * CLUTTER_REACH**2))
+        spread = one.covariance[:2, :2] + self.noise[rows]
+        squared = np.einsum("ni,nij,nj->n", apart, np.linalg.inv(spread), apart)
+        area = 2 * np.pi * np.sqrt(np.linalg.det(spread)) + one.length * one.width
+        rate = self.range_rate[rows]
+        rate_var = np.einsum("ni,ij,nj->n", sight[rows], one.covariance[2:4, 2:4], sight[rows])
+        rate_var += RANGE_RATE_SIGMA**2
+        surprise = (rate - sight[rows] @ (one.mean[2:4] - own)) ** 2 / rate_var
+        density = np.exp(-squared / 2) / area
+        by_rate = np.exp(-surprise / 2) / np.sqrt(2 * np.pi * rate_var) * CLUTTER_RATES
+        unknown = ~np.isfinite(rate)
+        surprise[unknown], by_rate[unknown] = 0.0, 1.0
+        gated = (squared <= GATE**2) & (surprise <= GATE**2)
+        return squared + surprise + np.log(area), density * by_rate, gated
 
     def _corrected(
         self,
@@ -212,7 +220,7 @@ class RadarLook:
         place, noise = self.xy[mine].mean(axis=0), self.noise[mine].mean(axis=0)
         along = place - self.origin[:2]
         along /= max(float(np.linalg.norm(along)), 1e-6)
-        innovation, spread = _against(one, place, along)
+        innovation, spread = against(one, place, along)
         noise = noise + SURFACE**2 * np.eye(2) + spread
         observe = np.zeros((2, tracking.STATES))
         observe[:, :2] = np.eye(2)
@@ -238,113 +246,16 @@ class RadarLook:
         moved = replace(one, mean=headed(mean), covariance=covariance, nearest_x=near)
         return moved, math.hypot(*innovation.tolist())
 
-    def _started(
-        self,
-        key: Key,
-        free: NDArray[np.int64],
-        own: NDArray[np.float64],
-        sight: NDArray[np.float64],
-    ) -> list[Hypothesis]:
-        """Start a track for each moving thing among the free targets, the nearest first."""
-        started: list[Hypothesis] = []
-        places: list[tuple[float, float, float]] = []
-        for n in free.tolist():
-            velocity = self._over_ground(n, own, sight[n])
-            if velocity is None or not self._covers(self.xy[n]) or len(started) == BIRTHS_MAX:
-                continue
-            x, y = self.xy[n].tolist()
-            speed = float(velocity @ sight[n])
-            if any(
-                math.hypot(x - a, y - b) < TOGETHER[0] and abs(speed - c) < TOGETHER[1]
-                for a, b, c in places
-            ):
-                continue
-            places.append((x, y, speed))
-            started.append(self._born((*key, n), velocity, sight[n]))
-        return started
-
-    def _over_ground(
-        self, n: int, own: NDArray[np.float64], sight: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        """Return the velocity of a target as far as it is known, (2,) m/s; None if it stands."""
+    def _candidate(
+        self, key: Key, n: int, own: NDArray[np.float64], sight: NDArray[np.float64]
+    ) -> Candidate | None:
+        """Return a target that may start a track: in view, and its speed over ground is known."""
+        if not self._covers(self.xy[n]):
+            return None
         if np.isfinite(self.velocity[n]).all():
-            velocity = np.asarray(self.velocity[n] + own)
+            velocity = self.velocity[n] + own
         elif math.isfinite(self.range_rate[n]):
             velocity = sight * (self.range_rate[n] + sight @ own)
         else:
             return None
-        return velocity if math.hypot(*velocity) > MOVING else None
-
-    def _born(
-        self,
-        birth: tuple[int, int, int, int],
-        velocity: NDArray[np.float64],
-        sight: NDArray[np.float64],
-    ) -> Hypothesis:
-        """Return a new track of a car's size behind the target of `birth`, as it faces the radar.
-
-        It heads along x, or against it: most roads run along the vehicle.
-        """
-        size = CLASSES[0]
-        centre = self.xy[birth[3]] + sight * size.length / 2
-        axes = np.array([[sight[0], -sight[1]], [sight[1], sight[0]]])
-        spread = axes @ np.diag([RANGE_RATE_SIGMA**2, SIDE_SIGMA**2]) @ axes.T
-        covariance = np.zeros((tracking.STATES, tracking.STATES))
-        covariance[:2, :2] = self.noise[birth[3]] + SURFACE**2 * np.eye(2)
-        covariance[2:4, 2:4] = spread
-        covariance[4, 4] = 0.25
-        return Hypothesis(
-            birth=birth,
-            mean=headed(np.array([*centre, *velocity, 0.0])),
-            covariance=covariance,
-            length=size.length,
-            width=size.width,
-            height=size.height,
-            z=self.origin[2],
-            votes=(0.0,) * len(LABELS[:-1]) + (0.01,),
-            existence=EXISTENCE,
-            hits=1,
-            misses=0,
-            confirmed=False,
-            turned=0,
-            support=((SENSOR, birth[0]),),
-            shown_by=SENSOR,
-            nearest_x=math.nan,
-            points=NO_POINTS,
-        )
-
-
-def _axes(one: Hypothesis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the axes of a track's box, (2, 2) in columns, and its half extents, (2,)."""
-    cos, sin = math.cos(one.mean[4]), math.sin(one.mean[4])
-    return np.array([[cos, -sin], [sin, cos]]), np.array([one.length / 2, one.width / 2])
-
-
-def _within(one: Hypothesis, xy: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the place within the outline of a track nearest to each of these, (N, 2) metres."""
-    axes, half = _axes(one)
-    local = np.clip((xy - one.mean[:2]) @ axes, -half, half)
-    return np.asarray(local @ axes.T + one.mean[:2])
-
-
-def _against(
-    one: Hypothesis, place: NDArray[np.float64], along: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how far a reflection is from where a track is expected to reflect, and its spread.
-
-    It is expected in the middle of the side that the line of sight enters by. Returns (2,) metres
-    and (2, 2) m^2: along the side it may be anywhere, behind it by less than half of its depth.
-    """
-    axes, half = _axes(one)
-    local, back = (place - one.mean[:2]) @ axes, -along @ axes
-    inside = np.clip(local, -half, half)
-    face = np.copysign(half, back)
-    way = (
-        (face - inside) / np.where(np.abs(back) < STRAIGHT, STRAIGHT, np.abs(back)) * np.sign(back)
-    )
-    way[np.abs(back) < STRAIGHT] = np.inf
-    side = int(np.argmin(way))
-    expected, sigma = np.zeros(2), 2 * half / SQRT_12
-    expected[side] = face[side]
-    sigma[side] = abs(face[side] - inside[side]) / 2
-    return axes @ (local - expected), (axes * sigma**2) @ axes.T
+        return Candidate((*key, n), self.xy[n], self.noise[n], velocity, sight)

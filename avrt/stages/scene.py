@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.stages.camera_model import Agreement, CameraLook
+from avrt.stages.agreement import Agreement
+from avrt.stages.camera_model import CameraLook
 from avrt.stages.geometry import contains
 from avrt.stages.lidar_model import LidarLook
 from avrt.stages.looks import Outcome, Rules
