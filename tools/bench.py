@@ -2,6 +2,7 @@
 
     python tools/bench.py kernel [--prototype FOLDER]   cost of one event, growth with ready jobs
     python tools/bench.py replay LOG PIPELINE           speed against real time, memory
+    python tools/bench.py clocks LOG PIPELINE           virtual time beside the wall clock
 
 Figures of one comparison come from one run, interleaved. `--prototype` names a folder with another
 kernel of the interface `handle(event)` to put beside this one; it runs in a process of its own.
@@ -178,7 +179,7 @@ def bench_replay(log: Path, pipeline: Path) -> dict[str, object]:
     from avrt.api import Pipeline  # noqa: PLC0415
 
     start_ns = time.perf_counter_ns()
-    import avrt.drivers.replay as driver  # noqa: PLC0415
+    import avrt.api.replay as driver  # noqa: PLC0415
 
     start_up_s = (time.perf_counter_ns() - start_ns) / 1e9
     loops: list[float] = []
@@ -205,6 +206,37 @@ def bench_replay(log: Path, pipeline: Path) -> dict[str, object]:
     }
 
 
+def bench_clocks(log: Path, pipeline: Path, rates: list[float]) -> dict[str, object]:
+    """Return responses and executions in virtual time and at the wall clock, ms, each verified.
+
+    All are pipeline time: at rate 4, what takes 10 ms here counts 40.
+    """
+    from avrt.api import Pipeline  # noqa: PLC0415
+    from avrt.drivers.verify import verify  # noqa: PLC0415
+
+    runs: dict[str, dict[str, object]] = {"virtual, measured": {"timing": "measured"}}
+    runs |= {f"wall, rate {rate:g}": {"clock": "wall", "rate": rate} for rate in rates}
+    found: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, options in runs.items():
+            out = Path(folder, "run.mcap")
+            data = Pipeline.load(pipeline).replay(log, out=out, **options).data
+            found[name] = {
+                "verifies": verify(out).equal,
+                "jobs": data["jobs"],
+                "driver_late_ms": _ms(data["wakeup_late_ns"]),
+                "response_ms": {n: _ms(s["response_ns"]) for n, s in data["stages"].items()},
+                "execution_ms": {n: _ms(s["execution_ns"]) for n, s in data["stages"].items()},
+            }
+    return found
+
+
+def _ms(summary: dict[str, int | None]) -> str:
+    values = [summary[name] for name in ("p50", "p95", "p99", "max")]
+    shown = "/".join("-" if value is None else f"{value / MS:.1f}" for value in values)
+    return f"{shown} n={summary['count']}"
+
+
 def figures(values: list[float]) -> dict[str, float]:
     """Return p50, p95, p99 and max, ns, and how many values there are."""
     ordered = sorted(values)
@@ -218,15 +250,19 @@ def main() -> None:
     groups = parser.add_subparsers(dest="group", required=True)
     kernel = groups.add_parser("kernel")
     kernel.add_argument("--prototype", type=Path)
-    replay = groups.add_parser("replay")
-    replay.add_argument("log", type=Path)
-    replay.add_argument("pipeline", type=Path)
+    for name in ("replay", "clocks"):
+        group = groups.add_parser(name)
+        group.add_argument("log", type=Path)
+        group.add_argument("pipeline", type=Path)
+    group.add_argument("--rates", type=float, nargs="*", default=[1.0, 4.0])
     given = parser.parse_args()
-    result = (
-        bench_kernel(given.prototype)
-        if given.group == "kernel"
-        else bench_replay(given.log, given.pipeline)
-    )
+    match given.group:
+        case "kernel":
+            result = bench_kernel(given.prototype)
+        case "replay":
+            result = bench_replay(given.log, given.pipeline)
+        case _:
+            result = bench_clocks(given.log, given.pipeline, given.rates)
     print(json.dumps({given.group: result, "conditions": read_conditions()}, indent=2))
 
 
