@@ -1,14 +1,9 @@
-"""ROS 1 bags (version 2.0), handed on as ROS 2 messages so that everything behind is one path.
+"""ROS 1 bags (version 2.0); `ros1` says how their messages become ROS 2's.
 
-* A bag is records of a header (fields NAME=VALUE) and data. Chunks hold connections and messages;
-  the index records behind a chunk tell its log times and counts. The file is walked from record to
-  record, whether or not it has a summary at its end: a recorder that was killed wrote none. Where
-  a record is damaged, the walk goes on at the next chunk that the summary knows.
-* Each type is described by its own definition in the bag, custom ones too. Messages become CDR by
-  it, with ROS 2's Header (the counter `seq` is gone), and topics get the ROS 2 name of their type
-  (`tf/tfMessage` is `tf2_msgs/msg/TFMessage`). The definition goes with the channel: the decoder,
-  the run record and Foxglove read it as they read any type of ROS 2.
-* A connection without a usable definition keeps encoding "ros1": it is listed and not decoded.
+A bag is records of a header (fields NAME=VALUE) and data. Chunks hold connections and messages; the
+index records behind a chunk tell its log times and counts. The file is walked from record to
+record, whether or not it has a summary at its end: a recorder that was killed wrote none. Where a
+record is damaged, the walk goes on at the next chunk that the summary knows.
 
 Format: http://wiki.ros.org/Bags/Format/2.0.
 """
@@ -18,12 +13,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from rosbags.serde import SerdeError
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
-from rosbags.typesys.msg import normalize_msgtype
 
 from avrt.errors import InputError
 from avrt.logs.bag_file import (
@@ -46,39 +36,22 @@ from avrt.logs.bag_file import (
 )
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.raw import Channel, RawMessage
-from avrt.logs.ros_types import TRANSFORMS, known_types, schema_text
+from avrt.logs.ros1 import Ros1Converter
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rosbags.typesys.store import Typestore
-
-RENAMED: Mapping[str, str] = {"tf/msg/tfMessage": TRANSFORMS}
-BASIC = (
-    "std_msgs/msg/Header",
-    "builtin_interfaces/msg/Time",
-    "builtin_interfaces/msg/Duration",
-)
-
-
-@dataclass(slots=True)
-class Connection:
-    """A channel, and the store that turns its messages into CDR (None: they stay as they are)."""
-
-    channel: Channel
-    store: Typestore | None
-    type: str
-
 
 @dataclass(slots=True)
 class Layout:
-    """What the walk found: chunks, connections by id, and promised messages by connection."""
+    """What the walk found: chunks, and channels and promised messages by connection."""
 
     extents: list[Extent] = field(default_factory=list)
-    connections: dict[int, Connection] = field(default_factory=dict)
+    channels: dict[int, Channel] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
     damage: list[InputError] = field(default_factory=list)
+    ros1: Ros1Converter = field(default_factory=Ros1Converter)
 
 
 class BagReader(ExtentReader):
@@ -86,9 +59,7 @@ class BagReader(ExtentReader):
 
     def __init__(self, file: File) -> None:
         self._layout = Walk(file).run()
-        self._connections = self._layout.connections
-        channels = [c.channel for c in self._connections.values()]
-        super().__init__(file, channels, self._layout.counts)
+        super().__init__(file, list(self._layout.channels.values()), self._layout.counts)
         for error in self._layout.damage:
             self.note_damage(error)
 
@@ -110,22 +81,12 @@ class BagReader(ExtentReader):
             log_ns = time_ns(record.fields.get(b"time", b""), place)
             if id_ in wanted:
                 raw = data[record.start : record.end]
-                yield record.start, self._message(id_, log_ns, raw)
-            elif id_ not in self._connections:
+                message = RawMessage(wanted[id_], log_ns, log_ns, 0, raw)
+                self._layout.ros1.convert(message, self._anomalies)
+                yield record.start, message
+            elif id_ not in self._layout.channels:
                 what = f"expected a message of a known connection, found connection {id_}"
                 self.note_damage(InputError(what, place), log_ns)
-
-    def _message(self, id_: int, log_ns: int, data: memoryview) -> RawMessage:
-        connection = self._connections[id_]
-        message = RawMessage(connection.channel, log_ns, log_ns, 0, data)
-        if connection.store is not None:
-            try:
-                message.data = connection.store.ros1_to_cdr(bytes(data), connection.type)
-            except (SerdeError, IndexError, OverflowError, MemoryError) as error:
-                what = f"expected a {connection.type}, found {len(data)} bytes: {error}"
-                self._anomalies.add("undecodable", message.topic, log_ns, what)
-                message.data = b""
-        return message
 
 
 class Walk:
@@ -234,7 +195,7 @@ class Walk:
         self._chunk, self._indexed = None, {}
         if chunk is None:
             return
-        if not indexed or not indexed.keys() <= self._layout.connections.keys():
+        if not indexed or not indexed.keys() <= self._layout.channels.keys():
             chunk, found = self._scan(chunk)
             indexed = indexed or found
         self._layout.extents.append(replace(chunk, channels=frozenset(indexed) or None))
@@ -263,40 +224,17 @@ class Walk:
 
     def _connect(self, record: Record, body: memoryview, place: str) -> None:
         id_ = number(record, b"conn", place)
-        if id_ not in self._layout.connections:
+        if id_ not in self._layout.channels:
             fields = parse_fields(bytes(body), place)
-            topic = record.fields.get(b"topic", b"").decode("utf-8", "replace")
-            self._layout.connections[id_] = connect(id_, topic, fields)
+            topic, kind = (
+                given.get(name, b"").decode("utf-8", "replace")
+                for given, name in ((record.fields, b"topic"), (fields, b"type"))
+            )
+            definition = fields.get(b"message_definition", b"")
+            self._layout.channels[id_] = self._layout.ros1.channel(id_, topic, kind, definition)
 
     def _damaged(self, offset: int, what: str) -> None:
         self._layout.damage.append(InputError(what, self._file.place(offset)))
-
-
-def connect(id_: int, topic: str, fields: Mapping[bytes, bytes]) -> Connection:
-    """Return a connection: with CDR and a ROS 2 definition where the bag defines its type."""
-    given = normalize_msgtype(fields.get(b"type", b"").decode("utf-8", "replace"))
-    type_name = RENAMED.get(given, given)
-    text = fields.get(b"message_definition", b"").decode("utf-8", "replace")
-    store, schema = _converter(type_name, text)
-    if store is None:
-        return Connection(Channel(id_, topic, type_name, "ros1"), None, type_name)
-    return Connection(Channel(id_, topic, type_name, "cdr", "ros2msg", schema), store, type_name)
-
-
-@lru_cache(maxsize=256)
-def _converter(type_name: str, text: str) -> tuple[Typestore | None, bytes]:
-    """Return a store that converts a type, and its ROS 2 definition; None where there is none."""
-    known = known_types().fielddefs
-    try:
-        types = get_types_from_msg(text, type_name)
-        types.update({name: known[name] for name in BASIC})
-        store = get_typestore(Stores.EMPTY)
-        store.register(types)
-        if types[type_name][1]:
-            return store, schema_text(store, type_name)
-    except (TypesysError, KeyError, ValueError):
-        pass
-    return None, b""
 
 
 def _spanning(chunk: Extent, times: list[int]) -> Extent:

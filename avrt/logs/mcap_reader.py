@@ -1,4 +1,4 @@
-"""MCAP logs, and what their channels are called in avrt."""
+"""MCAP logs. Channels of ROS 1, which a converted bag has, become channels of ROS 2 (`ros1`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.mcap_file import MESSAGE, Layout, read_extent
 from avrt.logs.mcap_layout import find_layout
 from avrt.logs.raw import Channel, RawMessage
+from avrt.logs.ros1 import ROS1, Ros1Converter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +22,8 @@ class McapReader(ExtentReader):
 
     def __init__(self, file: File) -> None:
         self._layout = find_layout(file)
-        channels = [_channel(self._layout, id_) for id_ in self._layout.channels]
+        self._ros1 = Ros1Converter()
+        channels = [_channel(self._layout, self._ros1, id_) for id_ in self._layout.channels]
         super().__init__(file, channels, self._layout.counts)
         for error in self._layout.damage:
             self.note_damage(error)
@@ -43,17 +45,21 @@ class McapReader(ExtentReader):
             channel = wanted.get(id_)
             if channel is not None:
                 payload = data[start + MESSAGE.size : end]
-                yield start, RawMessage(channel, log_ns, publish_ns, sequence, payload)
+                message = RawMessage(channel, log_ns, publish_ns, sequence, payload)
+                self._ros1.convert(message, self._anomalies)
+                yield start, message
             elif id_ not in self._channels:
                 what = f"expected a message of a known channel, found channel {id_}"
                 self.note_damage(InputError(what, content.place), log_ns)
 
 
-def _channel(layout: Layout, id_: int) -> Channel:
+def _channel(layout: Layout, ros1: Ros1Converter, id_: int) -> Channel:
     channel = layout.channels[id_]
     schema = layout.schemas.get(channel.schema_id)
     if schema is None:
         return Channel(id_, channel.topic, "", channel.message_encoding)
+    if (channel.message_encoding, schema.encoding) == (ROS1, "ros1msg"):
+        return ros1.channel(id_, channel.topic, schema.name, schema.data)
     return Channel(
         id_, channel.topic, schema.name, channel.message_encoding, schema.encoding, schema.data
     )

@@ -23,6 +23,7 @@ from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, READERS, Payload, decode
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage
+from avrt.logs.ros1 import ROS1
 from avrt.logs.ros_types import PACKETS
 from avrt.payload import CameraInfo, Image
 from avrt.units import NS_PER_S, format_ns
@@ -339,7 +340,7 @@ def _unreadable(info: TopicInfo, kind: str) -> str:
         )
     if info.type not in READERS[kind]:
         return f"expected a topic of {' or '.join(READERS[kind])}, found {info.type or 'no type'}"
-    if info.encoding == "ros1":
+    if info.encoding == ROS1:
         return f"the log does not define {info.type}, so its messages cannot be read"
     if info.encoding != "cdr":
         return f"expected messages in CDR, found encoding {info.encoding!r}"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcap.writer import Writer as McapWriter
 from rosbags.rosbag1 import Reader, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.stores import ros1_noetic as ros1
@@ -100,6 +101,31 @@ def test_a_selection_reads_only_its_topics(bag):
     with open_log(bag) as log:
         assert {m.topic for m in log.messages(["/imu"])} == {"/imu"}
         assert len(list(log.messages(["/none"]))) == 0
+
+
+def test_a_bag_that_was_converted_to_mcap_reads_the_same(bag, tmp_path):
+    path = tmp_path / "a.mcap"
+    with Reader(bag) as reader, path.open("wb") as file:
+        writer = McapWriter(file)
+        writer.start(profile="ros1", library="test")
+        channels = {}
+        for connection in reader.connections:
+            name = connection.msgtype.replace("/msg/", "/")
+            text = connection.msgdef.data.encode()
+            schema = writer.register_schema(name, "ros1msg", text)
+            channels[connection.id] = writer.register_channel(connection.topic, "ros1", schema)
+        for connection, log_ns, data in reader.messages():
+            writer.add_message(channels[connection.id], log_ns, data, log_ns)
+        writer.finish()
+
+    def contents(log):
+        return [
+            (m.topic, m.type, m.log_ns, bytes(m.data), m.channel.schema) for m in log.messages()
+        ]
+
+    with open_log(bag) as one, open_log(path) as other:
+        assert contents(other) == contents(one)
+        assert {i.encoding for i in other.topics().values()} == {"cdr"}
 
 
 def test_a_bag_without_messages_delivers_none(tmp_path):
@@ -259,7 +285,7 @@ def test_a_message_that_is_not_of_its_type_is_told_and_the_rest_goes_on(tmp_path
         writer.write(connection, START_NS + 1, STORE.serialize_ros1(imu(1), IMU))
     with open_log(tmp_path / "a.bag") as log:
         bad, good = log.messages()
-        assert [(a.kind, a.topic, a.count) for a in log.anomalies] == [("undecodable", "/imu", 1)]
+        assert [(a.kind, a.topic, a.count) for a in log.anomalies] == [("unconvertible", "/imu", 1)]
     with pytest.raises(InputError):
         decode(bad, "imu")
     assert decode(good, "imu").payload.angular_rate[2] == 0.1
