@@ -64,6 +64,7 @@ class ClockMap:
     offset_ns: int | None = None
     period_ns: int | None = None
     epoch: int = 0
+    _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
     _steps: deque[int] = field(default_factory=lambda: deque(maxlen=STEPS))
@@ -76,8 +77,9 @@ class ClockMap:
         """
         lag_ns = log_ns - stamp_ns
         if self.offset_ns is None:
-            self.offset_ns = _first_offset_ns(lag_ns, tell)
+            self.offset_ns = _estimate_offset_ns(lag_ns, tell)
         if self._stamp_ns is None:
+            self._first_offset_ns = self.offset_ns
             self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))
         else:
             step_ns, logged_ns = stamp_ns - self._stamp_ns, log_ns - self._log_ns
@@ -93,8 +95,12 @@ class ClockMap:
         segment.lag_ns = lag_ns
         return stamp_ns + self.offset_ns
 
-    def begin_anew(self) -> None:
-        """Take what follows as another drive with the same clock."""
+    def play_again(self) -> None:
+        """Take what follows as the same log from its beginning: a new epoch, the first offset."""
+        self.offset_ns = self._first_offset_ns
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
         self.epoch += 1
         self._stamp_ns = None
         self._segments.clear()
@@ -111,7 +117,7 @@ class ClockMap:
         seen = any(s.first_ns <= stamp_ns <= s.last_ns for s in self._segments)
         if seen and jump_ns < 0 and not returns:
             tell("loop", f"stamps go back {size} to where they were before; state begins anew")
-            self.begin_anew()
+            self._begin_epoch()
         else:
             way = "ahead of" if jump_ns > 0 else "back against"
             tell("stamp_jump", f"stamps jump {size} {way} the log{_suspect(jump_ns)}")
@@ -138,7 +144,7 @@ class ClockMap:
         return sorted(self._steps)[len(self._steps) * 9 // 10]
 
 
-def _first_offset_ns(lag_ns: int, tell: Tell) -> int:
+def _estimate_offset_ns(lag_ns: int, tell: Tell) -> int:
     if abs(lag_ns) <= OFFSET_NS_MAX:
         return 0
     tell("clock_offset", f"the log is {format_ns(lag_ns)} ahead of the stamps; added to each")

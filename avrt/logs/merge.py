@@ -204,7 +204,7 @@ class MergedLog:
         self._pass = self._pass.following()
         self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
         for source in (s for sources in self._sources.values() for s in sources):
-            source.clock.begin_anew()
+            source.clock.play_again()
             source.info = None
 
     def _play(self) -> Iterator[SourceMessage]:
