@@ -81,7 +81,7 @@ class Replay:
                     )
                 )
                 summary = _summary(spec, log, result, costs, conditions)
-                summary.anomalies = [*_in_pipeline_time(told, log.zero_ns), *summary.anomalies]
+                summary.anomalies = [*_from_zero(told, log.zero_ns), *summary.anomalies]
                 summary.record = None if self._out is None else str(self._out)
                 if record is not None:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
@@ -158,7 +158,7 @@ def _calibrated(spec: PipelineSpec, reader: LogReader) -> tuple[PipelineSpec, li
     return replace(spec, transforms=transforms), told
 
 
-def _in_pipeline_time(anomalies: list[Anomaly], zero_ns: int) -> list[Anomaly]:
+def _from_zero(anomalies: list[Anomaly], zero_ns: int) -> list[Anomaly]:
     return [a if a.at_ns is None else replace(a, at_ns=a.at_ns - zero_ns) for a in anomalies]
 
 

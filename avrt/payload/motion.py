@@ -15,7 +15,7 @@ class Imu:
     """One reading of an inertial unit, in its own frame: x forward, y left, z up.
 
     Attributes:
-        acceleration: (3,) float64, m/s^2, gravity included.
+        acceleration: (3,) float64, m/s^2; gravity is included unless the unit took it out.
         angular_rate: (3,) float64, rad/s.
         orientation: (4,) float64, quaternion x, y, z, w, or None where the unit has none.
     """

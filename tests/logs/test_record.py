@@ -33,6 +33,7 @@ from avrt.payload import (
     PlanCause,
     PointCloud,
     RoadMask,
+    SensorUse,
     Speed,
     Targets,
     Track,
@@ -71,7 +72,7 @@ PLAN = Plan(
     cause=CAUSE,
 )
 PAYLOADS = {
-    "tracks": Tracks((TRACK,), 5.0),
+    "tracks": Tracks((TRACK,), 5.0, inputs=(SensorUse("radar", 40, 3, 2, residual=0.25),)),
     "detections": Detections((Detection(BOX, "car", None, POINTS, 2, 8.1),)),
     "plan": PLAN,
     "boxes": ImageBoxes(np.full((2, 12, 2, 2), 3.5, np.float32), ("a", "b")),
@@ -120,7 +121,7 @@ def record_path(tmp_path_factory):
 
 def test_the_payloads_here_are_those_that_there_are():
     held = {type(p).__name__ for p in PAYLOADS.values()}
-    parts = {"Box", "CameraInfo", "Detection", "PlanCause", "Track"}
+    parts = {"Box", "CameraInfo", "Detection", "PlanCause", "SensorUse", "Track"}
     assert held | parts == set(payload.__all__)
 
 
