@@ -100,19 +100,22 @@ class Hypothesis:
             nearest_x=self.nearest_x + float(mean[0] - self.mean[0]),
         )
 
-    def shown(self, sensor: str, at_ns: int, rate: float, ratio: float) -> Hypothesis:
-        """Return the hypothesis after a look that showed it; see `existence.detected`."""
+    def shown(
+        self, sensor: str, at_ns: int, rate: float, ratio: float, *, ranging: bool = True
+    ) -> Hypothesis:
+        """Return the hypothesis after a look that showed it; see `existence.detected`.
+
+        `ranging` tells that the sensor measures distance.
+        """
         others = [one for one in self.support if one[0] != sensor]
         return replace(
             self,
             existence=detected(self.existence, rate, ratio),
             hits=self.hits + 1,
+            misses=0 if ranging else self.misses,
             support=tuple(sorted([*others, (sensor, at_ns)])),
+            shown_by=sensor if ranging else self.shown_by,
         )
-
-    def ranged(self, sensor: str) -> Hypothesis:
-        """Return the hypothesis after a sensor that measures distance showed it."""
-        return replace(self, misses=0, shown_by=sensor)
 
     def missed(self, sensor: str, at_ns: int, rate: float) -> Hypothesis:
         """Return the hypothesis after a look at its place that did not show it."""

@@ -20,7 +20,7 @@ from avrt.model.frames import IDENTITY
 from avrt.payload import Box
 from avrt.stages import tracking
 from avrt.stages.geometry import contains, wrapped
-from avrt.stages.hypothesis import born, corrected, fitted, noise
+from avrt.stages.hypothesis import born, corrected, noise
 from avrt.stages.looks import Outcome, Seen
 from avrt.stages.planar import heading
 
@@ -94,7 +94,7 @@ class LidarLook:
         if assigned is None:
             rate = min(_rate(one), RATE_HIDDEN) if _hidden(one, self.found) else _rate(one)
             return one.missed(SENSOR, at_ns, rate)
-        seen = one.shown(SENSOR, at_ns, _rate(one), assigned.density / CLUTTER).ranged(SENSOR)
+        seen = one.shown(SENSOR, at_ns, _rate(one), assigned.density / CLUTTER)
         return rules.judged(corrected(seen, self.found[assigned.index]))
 
     def _started(
@@ -141,9 +141,11 @@ def _assigned(
     """Return for each track its detection, or None."""
     if not known or not found:
         return [None] * len(known)
-    apart, squared, log_determinant, penalty = _costs(known, found)
-    cost = squared + log_determinant + penalty
+    apart, squared, log_determinant = _distances(known, found)
     gated = squared <= rules.gate_squared
+    cost = squared + log_determinant
+    for i, j in np.argwhere(gated).tolist():
+        cost[i, j] += _unlike(known[i], found[j])
     never = float(np.abs(cost[gated]).sum()) + 1e6
     alone = np.full((len(known), len(known)), rules.gate_squared + ALONE_COST)
     rows, columns = linear_sum_assignment(np.hstack([np.where(gated, cost, never), alone]))
@@ -155,29 +157,56 @@ def _assigned(
     return result
 
 
-def _costs(
+def _distances(
     known: Sequence[Hypothesis], found: Sequence[Detection]
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return distance, its square in sigmas, log determinant and class penalty, (K, D) each."""
-    apart = np.zeros((len(known), len(found)))
-    squared = np.full_like(apart, np.inf)
-    log_determinant, penalty = np.zeros_like(apart), np.zeros_like(apart)
-    centres = np.array([(one.box.x, one.box.y) for one in found])
+    """Return distance, its square in sigmas and its log determinant, (K, D) each.
+
+    The square is infinite beyond the coarse gate.
+    """
+    mean = np.array([one.mean for one in known])
+    covariance = np.array([one.covariance for one in known])
+    size = np.array([(one.length, one.width) for one in known])
+    boxes = np.array([(b.x, b.y, b.length, b.width, b.yaw) for b in (one.box for one in found)])
     sigma = np.array([noise(one)[0] for one in found])
-    for i, one in enumerate(known):
-        offset = centres - one.mean[:2]
-        reach = COARSE_GATE + 3 * one.sigma
-        near = np.nonzero(np.hypot(offset[:, 0], offset[:, 1]) < reach)[0].tolist()
-        if not near:
-            continue
-        boxes = [fitted(one, found[j].box) for j in near]
-        xy = np.array([(box.x, box.y) for box in boxes])
-        squared[i, near], log_determinant[i, near] = tracking.distances(
-            one.mean, one.covariance, xy, sigma[near]
-        )
-        apart[i, near] = np.hypot(xy[:, 0] - one.mean[0], xy[:, 1] - one.mean[1])
-        penalty[i, near] = [_unlike(one, found[j]) for j in near]
-    return apart, squared, log_determinant, penalty
+    xy = _centres(mean, size, boxes)
+    squared, log_determinant = tracking.distances(mean, covariance, xy, sigma)
+    away = np.hypot(boxes[:, 0] - mean[:, :1], boxes[:, 1] - mean[:, 1:2])
+    squared[away >= COARSE_GATE + 3 * np.array([[one.sigma] for one in known])] = np.inf
+    apart = np.hypot(xy[..., 0] - mean[:, :1], xy[..., 1] - mean[:, 1:2])
+    return apart, squared, log_determinant
+
+
+def _centres(
+    mean: NDArray[np.float64], size: NDArray[np.float64], boxes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the centres of boxes fitted to tracks as `hypothesis.fitted` does, (K, D, 2) metres.
+
+    Args:
+        mean: (K, 5) float64, of the tracks.
+        size: (K, 2) float64, metres: length and width of the tracks.
+        boxes: (D, 5) float64: x, y, length, width, yaw.
+    """
+    x, y, length, width, yaw = boxes.T
+    turned = np.remainder(yaw - mean[:, 4:] + math.pi / 2, math.pi) - math.pi / 2
+    across = np.abs(turned) > math.pi / 4
+    yaw = np.where(across, yaw + math.pi / 2, yaw)
+    long, wide = np.where(across, width, length), np.where(across, length, width)
+    cos, sin = np.cos(yaw), np.sin(yaw)
+    along = _anchored(x * cos + y * sin, long / 2, size[:, :1] / 2)
+    aside = _anchored(y * cos - x * sin, wide / 2, size[:, 1:] / 2)
+    return np.stack([along * cos - aside * sin, along * sin + aside * cos], axis=-1)
+
+
+def _anchored(
+    middle: NDArray[np.float64], half: NDArray[np.float64], wanted: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the middles of extents of another half-length whose near ends stay, (K, D) metres.
+
+    It is `geometry.anchored` for many.
+    """
+    near = np.sign(middle) * np.maximum(np.abs(middle) - half, 0.0)
+    return np.where(near == 0, middle, near + np.sign(middle) * wanted)
 
 
 def _order(one: Detection) -> tuple[float, float, float, float, float, int, str]:

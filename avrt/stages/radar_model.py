@@ -128,7 +128,7 @@ class RadarLook:
         for i, one in enumerate(known):
             mine = np.nonzero(owner == i)[0]
             if len(mine):
-                seen = one.shown(SENSOR, key[0], RATE, float(ratio[mine].max())).ranged(SENSOR)
+                seen = one.shown(SENSOR, key[0], RATE, float(ratio[mine].max()))
                 moved, apart = self._corrected(seen, mine, own, sight)
                 residual.append(apart)
                 after.append(rules.judged(moved))

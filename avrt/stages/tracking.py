@@ -8,7 +8,7 @@ where the frame went. Yaw is a random walk, measured up to half a turn: a box do
 from rear. The covariance update is Joseph's, which stays symmetric and positive definite under
 rounding.
 
-Shape letters: D detections, M measured numbers.
+Shape letters: K tracks, D detections, M measured numbers.
 """
 
 from __future__ import annotations
@@ -116,17 +116,17 @@ def distances(
     xy: NDArray[np.float64],
     sigma: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return squared Mahalanobis distance and log determinant of its covariance, (D,) each.
+    """Return squared Mahalanobis distance and log determinant of its covariance, (K, D) each.
 
     Args:
-        mean: (5,) float64.
-        covariance: (5, 5) float64.
-        xy: (D, 2) float64, metres.
+        mean: (K, 5) float64.
+        covariance: (K, 5, 5) float64.
+        xy: (K, D, 2) float64, metres: each detection as it is for each track.
         sigma: (D,) float64, metres: standard deviation of x and y of each detection.
     """
-    dx, dy = xy[:, 0] - mean[0], xy[:, 1] - mean[1]
-    a, b = covariance[0, 0] + sigma**2, covariance[1, 1] + sigma**2
-    c = covariance[0, 1]
+    dx, dy = xy[..., 0] - mean[:, None, 0], xy[..., 1] - mean[:, None, 1]
+    a, b = covariance[:, None, 0, 0] + sigma**2, covariance[:, None, 1, 1] + sigma**2
+    c = covariance[:, None, 0, 1]
     determinant = a * b - c * c
     squared = (b * dx * dx - 2 * c * dx * dy + a * dy * dy) / determinant
     return squared, np.log(determinant)
