@@ -52,6 +52,7 @@ GATE_SQUARED = 9.21  # 99 % of chi-square in two dimensions: column and height
 LABEL_COST = 4.0  # of a pair whose classes differ
 ALONE = 14.0  # cost of a track without a detection
 SCORE_MIN = 0.1
+FAR_PX = 1e5  # pixels: no box reaches further
 COMPARED_HITS = 3  # a track seen less often is not known well enough to judge a camera by
 COMPARED_SIGMA = 1.0  # metres, likewise
 CORNERS = np.array(
@@ -105,18 +106,19 @@ class CameraLook:
     dropped: int = 0
 
     @classmethod
-    def of(cls, found: ImageDetections, to_camera: Matrix) -> CameraLook:
+    def of(cls, found: ImageDetections, to_camera: Matrix | None) -> CameraLook:
         """Take what can be used; of too many those of the highest score.
 
-        Without a camera model nothing can.
+        Without a camera model, or when it is not known where the camera is, nothing can.
         """
         boxes = np.asarray(found.boxes, np.float64).reshape(-1, 4)
         scores = np.asarray(found.scores, np.float64).reshape(-1)
         size = (found.width_px, found.height_px)
-        if found.info is None:
+        if found.info is None or to_camera is None:
             return cls(boxes[:0], scores[:0], (), np.zeros((3, 4)), size, len(boxes))
-        wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-        usable = np.isfinite(boxes).all(axis=1) & (scores >= SCORE_MIN) & (wide > 1) & (high > 1)
+        usable = (np.abs(boxes) < FAR_PX).all(axis=1) & (scores >= SCORE_MIN)
+        boxes = np.where(usable[:, None], boxes, 0.0)
+        usable &= (boxes[:, 2:] - boxes[:, :2] > 1).all(axis=1)
         order = np.lexsort((*boxes.T, -scores))
         rows = order[usable[order]][:DETECTIONS_MAX]
         rigid = np.vstack([np.array(to_camera).reshape(3, 4), [0.0, 0.0, 0.0, 1.0]])
@@ -143,7 +145,7 @@ class CameraLook:
         `offset_max` is in radians.
         """
         if not self.matrix.any():
-            told = "no camera model" if self.dropped else ""
+            told = "no camera model, or its messages name no frame" if self.dropped else ""
             return Seen(
                 list(known), [], Outcome(key[0], dropped=self.dropped, anomaly=told)
             ), agreement

@@ -177,6 +177,9 @@ class Tracker(Stage):
             known = " or ".join([self.trigger] if self.trigger else TRIGGERS)
             found = ", ".join(given) or "nothing"
             raise DataFault("no_trigger", f"expected a message of {known}, found {found}")
+        if name == "camera" and not self.frame:
+            what = "expected a frame whose z points up, found a camera's"
+            raise DataFault("no_frame", f"{what}; say in which the tracks are: params: {{frame: }}")
         new = [one for one in TRIGGERS if one in given and self.state.is_new(one, given[one].stamp)]
         if new and name not in new:
             what = f"{name} came again while {new[0]} is new; say which input is the trigger"
@@ -189,13 +192,14 @@ class Tracker(Stage):
         match message.payload:
             case EgoMotion() as motion if name == "ego":
                 to_frame = self._between(self.vehicle_frame, frame)
-                return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame))
+                known = math.isfinite(motion.speed) and math.isfinite(motion.yaw_rate)
+                return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame) if known else None)
             case Detections() as found if name == "lidar":
                 return LidarLook.of(found, self._between(own, frame))
             case Targets() as targets if name == "radar":
                 return RadarLook.of(targets, self._between(own, frame), self.radar_view)
             case ImageDetections() as found if name == "camera":
-                return CameraLook.of(found, self._between(frame, own))
+                return CameraLook.of(found, self.frames.between(frame, own) if own else None)
         expected, kind = PAYLOADS[name].__name__, type(message.payload).__name__
         raise DataFault("payload", f"expected {expected} as {name}, found {kind}")
 
@@ -216,7 +220,11 @@ def _begun(history: SceneHistory, looks: Sequence[tuple[Key, Look]], steps: Step
     if history.base.has_ego:
         return history
     all_looks = [*((one.key, one.look) for one in history.entries), *looks]
-    told = [(key, look.twist) for key, look in all_looks if isinstance(look, EgoLook)]
+    told = [
+        (key, look.twist)
+        for key, look in all_looks
+        if isinstance(look, EgoLook) and look.twist is not None
+    ]
     if not told:
         return history
     first = min(told, key=lambda one: one[0])[1]

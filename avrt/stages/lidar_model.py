@@ -43,6 +43,7 @@ RATE_NEAR, RATE_FAR, RATE_HIDDEN = 0.9, 0.6, 0.3  # chance that a sweep shows an
 RATE_FAR_FROM = 50.0  # metres
 CLUTTER = 0.002  # false detections for each square metre
 DETECTIONS_MAX = 512
+SIZE_MIN, SIZE_MAX = 0.01, 100.0  # metres
 FAR = 1000.0  # metres: nothing is seen from further away
 
 
@@ -119,8 +120,9 @@ def _is_usable(box: Box) -> bool:
     numbers = (box.x, box.y, box.z, box.length, box.width, box.height, box.yaw)
     return (
         all(map(math.isfinite, numbers))
-        and min(box.length, box.width, box.height) > 0
-        and math.hypot(box.x, box.y) < FAR
+        and min(box.length, box.width, box.height) >= SIZE_MIN
+        and max(box.length, box.width, box.height) <= SIZE_MAX
+        and math.hypot(box.x, box.y, box.z) < FAR
     )
 
 

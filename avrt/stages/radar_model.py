@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 SENSOR = "radar"
 TARGETS_MAX = 1024
 FAR = 1000.0  # metres
+SPEED_MAX = 150.0  # m/s: a faster one was not measured
 SIGMA_MIN = 0.1  # metres: no radar places a reflection better on a vehicle
 SURFACE = 0.3  # metres: how well an outline tells where a vehicle reflects
 RANGE_RATE_SIGMA = 0.3  # m/s: wheels and turning bodies move otherwise than the centre
@@ -96,7 +97,7 @@ class RadarLook:
         place = np.asarray(targets.xy, np.float64).reshape(-1, 2)
         sigma = np.asarray(targets.sigma, np.float64).reshape(-1, 2)
         away = np.hypot(place[:, 0], place[:, 1])
-        usable = np.isfinite(place).all(axis=1) & np.isfinite(sigma).all(axis=1) & (away < FAR)
+        usable = (sigma < FAR).all(axis=1) & (away < FAR)
         order = np.lexsort((place[:, 1], place[:, 0], away))
         rows = order[usable[order]][:TARGETS_MAX]
         place, sigma = place[rows], np.maximum(sigma[rows], SIGMA_MIN)
@@ -105,11 +106,11 @@ class RadarLook:
         cos, sin = np.cos(sight), np.sin(sight)
         axes = np.stack([np.stack([cos, -sin], axis=1), np.stack([sin, cos], axis=1)], axis=1)
         axes = turn @ axes
-        velocity = np.asarray(targets.velocity, np.float64).reshape(-1, 2)[rows]
+        velocity = _believed(np.asarray(targets.velocity, np.float64).reshape(-1, 2)[rows])
         return cls(
             xy=place @ turn.T + matrix[:2, 3],
             noise=(axes * sigma[:, None, :] ** 2) @ axes.transpose(0, 2, 1),
-            range_rate=np.asarray(targets.range_rate, np.float64).reshape(-1)[rows],
+            range_rate=_believed(np.asarray(targets.range_rate, np.float64).reshape(-1)[rows]),
             velocity=velocity @ turn.T,
             origin=(to_frame[3], to_frame[7], to_frame[11]),
             yaw=heading(to_frame),
@@ -259,3 +260,7 @@ class RadarLook:
         else:
             return None
         return Candidate((*key, n), self.xy[n], self.noise[n], velocity, sight)
+
+
+def _believed(speed: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(speed) < SPEED_MAX, speed, np.nan)

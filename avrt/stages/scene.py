@@ -46,9 +46,9 @@ RANKS = ("ego", "lidar", "radar", "camera")
 
 @dataclass(frozen=True, slots=True)
 class EgoLook:
-    """One message of the vehicle's own motion: how the tracker's frame moves."""
+    """One message of the vehicle's own motion: how the tracker's frame moves; None if unusable."""
 
-    twist: Twist
+    twist: Twist | None
 
 
 Look = EgoLook | LidarLook | RadarLook | CameraLook
@@ -128,8 +128,11 @@ class Steps:
         )
 
 
-def _driven(scene: Scene, at_ns: int, twist: Twist) -> Scene:
+def _driven(scene: Scene, at_ns: int, twist: Twist | None) -> Scene:
     """Return the scene after the vehicle's motion was measured."""
+    if twist is None:
+        outcome = Outcome(at_ns, dropped=1, anomaly="its speed or yaw rate is no number")
+        return replace(scene, outcomes=_with(scene, "ego", outcome))
     was = scene.twist
     residual = math.hypot(twist.x - was.x, twist.y - was.y) if scene.has_ego else None
     outcome = Outcome(at_ns, measurements=1, matched=1, residual=residual)

@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 from traffic import Car, Traffic, frames, targets
 
 from avrt.errors import DataFault, SpecError
-from avrt.payload import Detections
+from avrt.payload import Box, Detections
 from avrt.stages.fusion import Tracker
 
 CARS = [Car(30, 0, 9, 0), Car(45, -3.5, 7, 0), Car(60, 4, -8, 0), Car(35, 3.5, 0, 0)]
+
+
+WORLD = Traffic(CARS[:2], speed=8.0, yaw_rate=0.2)
+LOOKS = [
+    (name, getattr(WORLD, name)(0.1 * k))
+    for k in range(4)
+    for name in ("ego", "lidar", "radar", "camera")
+]
 
 
 def made(camera_yaw=0.0, **parameters):
@@ -256,7 +264,49 @@ def test_an_image_without_a_camera_model_is_told():
     world = Traffic(CARS)
     bare = replace(world.camera(0.0).payload, info=None)
     tracks = made().process(lidar=world.lidar(0.0), camera=world.message("camera", 0.0, bare))
-    assert used(tracks, "camera").anomaly == "no camera model"
+    assert used(tracks, "camera").anomaly.startswith("no camera model")
+    assert used(tracks, "camera").dropped == 4
+
+
+def test_a_motion_that_is_no_number_is_left_out():
+    world = Traffic(CARS, speed=8.0, seed=1)
+    tracker = made()
+    drive(tracker, world, 10)
+    broken = replace(world.ego(0.99).payload, yaw_rate=float("nan"))
+    tracks = tracker.process(lidar=world.lidar(1.0), ego=world.message("base", 0.99, broken))
+    assert used(tracks, "ego").anomaly == "its speed or yaw rate is no number"
+    assert (tracks.ego_speed, tracks.yaw_rate) == (8.0, 0.0)
+    assert [one.misses for one in tracks.objects] == [0, 0, 0, 0]
+
+
+@given(
+    numbers=st.lists(
+        st.floats(width=32) | st.sampled_from([0.0, -0.0, 1e30, -1e30]), min_size=48, max_size=48
+    )
+)
+@settings(max_examples=60)
+def test_no_measurement_makes_the_tracks_impossible(numbers):
+    wild = np.array(numbers, np.float32).reshape(8, 6)
+    tracker = made()
+    drive(tracker, WORLD, 2)
+    found = targets(wild[:, :2], wild[:, 2])
+    image = WORLD.camera(0.25).payload
+    image = replace(
+        image, boxes=wild[:, :4], scores=np.full(8, 0.9, np.float32), labels=("car",) * 8
+    )
+    boxes = tuple(
+        replace(one, box=Box(*map(float, row), yaw=float(row[5])))
+        for one, row in zip(WORLD.lidar(0.3).payload.objects * 4, wild, strict=True)
+    )
+    tracks = tracker.process(
+        lidar=WORLD.message("lidar", 0.3, Detections(boxes)),
+        radar=WORLD.message("radar", 0.28, replace(found, velocity=wild[:, 3:5])),
+        camera=WORLD.message("camera", 0.25, image),
+    )
+    for one in tracks.objects:
+        assert np.isfinite(one.covariance).all()
+        assert np.isfinite([one.box.x, one.box.y, one.box.yaw, one.vx, one.vy]).all()
+        assert 0 <= one.existence <= 1
 
 
 def test_a_sampled_message_is_used_once():
@@ -303,6 +353,8 @@ def test_the_trigger_must_be_there_and_new():
     tracker.process(lidar=sweep, radar=world.radar(0.0))
     with pytest.raises(DataFault, match="say which input is the trigger"):
         tracker.process(lidar=sweep, radar=world.radar(0.05))
+    with pytest.raises(DataFault, match="expected a frame whose z points up"):
+        made(trigger="camera").process(camera=world.camera(0.0))
     with pytest.raises(SpecError, match="expected one of lidar, radar, camera"):
         Tracker(trigger="sonar")
 
@@ -331,14 +383,6 @@ def test_an_id_stays_when_a_late_look_starts_the_track_earlier():
     assert used(after, "radar").late == 1
     assert [one.id for one in before.objects] == [one.id for one in after.objects] == [1]
     assert after.objects[0].hits == 3
-
-
-WORLD = Traffic(CARS[:2], speed=8.0, yaw_rate=0.2)
-LOOKS = [
-    (name, getattr(WORLD, name)(0.1 * k))
-    for k in range(4)
-    for name in ("ego", "lidar", "radar", "camera")
-]
 
 
 def test_the_reverse_order_of_arrival_gives_the_same_tracks():
