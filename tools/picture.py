@@ -79,7 +79,7 @@ def _with_boxes(camera: PillowImage.Image, scene: Scene) -> PillowImage.Image:
         if not one.confirmed:
             continue
         colour = COLOURS[one.label]
-        box = moved_box(one, scene.tracks.ego_speed, scene.seconds_after)
+        box = moved_box(one, scene.tracks, scene.seconds_after)
         edges = projected_edges(box_corners(box)[None], projection)[0]
         for (u0, v0), (u1, v1) in edges[np.isfinite(edges).all(axis=(1, 2))].tolist():
             pen.line([(u0, v0), (u1, v1)], fill=colour, width=2)

@@ -50,7 +50,7 @@ def main() -> None:
             continue
         images += 1
         tracks = [one for one in scene.tracks.objects if one.confirmed]
-        placed = [moved_box(one, scene.tracks.ego_speed, scene.seconds_after) for one in tracks]
+        placed = [moved_box(one, scene.tracks, scene.seconds_after) for one in tracks]
         drawn = [box for one in placed if (box := _drawn(one, scene)) is not None]
         for vehicle in _vehicles(scene):
             if math.hypot(vehicle.x, vehicle.y) > given.within:

@@ -277,7 +277,7 @@ def followed(run: Path, annotations: Path, stage: str) -> Iterator[str]:
 def _supporters(tracks: Tracks, later: float, mount: Mount, boxes: Boxes, place: int) -> str:
     """Return the inputs that supported the confirmed tracks in one box, joined by plus signs."""
     confirmed = [track for track in tracks.objects if track.confirmed]
-    moved = [moved_box(track, tracks.ego_speed, later) for track in confirmed]
+    moved = [moved_box(track, tracks, later) for track in confirmed]
     centres = np.array([(box.x, box.y) for box in moved]).reshape(-1, 2)
     wider = replace(boxes, size=boxes.size + 2 * (FOLLOWED - MARGIN))
     held = wider.hold(mount.taken(centres).astype(np.float32))[place]

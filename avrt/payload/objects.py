@@ -130,11 +130,9 @@ class Tracks:
         ego_speed: the vehicle's own speed that was used, m/s.
         yaw_rate: the vehicle's own that was used, rad/s, left positive.
         inputs: what was made of each input that ever sent something.
-        frame: of the boxes and velocities; "" where it is that of the message's stamp.
     """
 
     objects: tuple[Track, ...]
     ego_speed: float
     yaw_rate: float = 0.0
     inputs: tuple[SensorUse, ...] = ()
-    frame: str = ""

@@ -64,8 +64,7 @@ class Overlay(Stage):
         if tracks is None or info is None or not shown:
             return ImageBoxes(np.zeros((0, 12, 2, 2), np.float32), ())
         later_ns = image.stamp.capture_ns - tracks.stamp.capture_ns
-        ego_speed = tracks.payload.ego_speed
-        boxes = [moved_box(one, ego_speed, later_ns / NS_PER_S) for one in shown]
+        boxes = [moved_box(one, tracks.payload, later_ns / NS_PER_S) for one in shown]
         corners = np.stack([box_corners(box) for box in boxes])
         matrix = self.frames.between(tracks.stamp.frame, image.stamp.frame)
         edges = projected_edges(corners, seen_from(info.projection, matrix))
@@ -79,10 +78,12 @@ def seen_from(projection: NDArray[np.float64], matrix: Matrix) -> NDArray[np.flo
     return np.asarray(projection @ np.array([*matrix, 0.0, 0.0, 0.0, 1.0]).reshape(4, 4))
 
 
-def moved_box(track: Track, ego_speed: float, seconds: float) -> Box:
-    """Return where a track's box is after some time, in the moving sensor's frame."""
-    ahead = (track.vx - ego_speed) * seconds
-    return replace(track.box, x=track.box.x + ahead, y=track.box.y + track.vy * seconds)
+def moved_box(track: Track, tracks: Tracks, seconds: float) -> Box:
+    """Return where a track's box is after some time, in the frame that moves with the vehicle."""
+    box, yaw_rate = track.box, tracks.yaw_rate
+    ahead = track.vx - tracks.ego_speed + yaw_rate * box.y
+    aside = track.vy - yaw_rate * box.x
+    return replace(box, x=box.x + ahead * seconds, y=box.y + aside * seconds)
 
 
 def box_corners(box: Box) -> NDArray[np.float64]:

@@ -124,7 +124,6 @@ class Tracker(Stage):
         )
         self.radar_view = RadarView(radar_range, math.radians(radar_view) / 2)
         self.trigger = trigger
-        self.frame = frame
         self.output_frame = frame
         self.vehicle_frame = vehicle_frame
         self.frames = Frames()
@@ -145,7 +144,7 @@ class Tracker(Stage):
         given: dict[str, Given] = {name: one for name, one in pairs if one is not None}
         trigger = given[self._trigger(given)].stamp
         before = self.state.at_trigger(trigger, self.declared)
-        state = replace(before, frame=before.frame or self.frame or trigger.frame)
+        state = replace(before, frame=before.frame or self.output_frame or trigger.frame)
         looks: list[tuple[Key, Look]] = []
         for name, message in given.items():
             stamp = message.stamp
@@ -177,7 +176,7 @@ class Tracker(Stage):
             known = " or ".join([self.trigger] if self.trigger else TRIGGERS)
             found = ", ".join(given) or "nothing"
             raise DataFault("no_trigger", f"expected a message of {known}, found {found}")
-        if name == "camera" and not self.frame:
+        if name == "camera" and not self.output_frame:
             what = "expected a frame whose z points up, found a camera's"
             raise DataFault("no_frame", f"{what}; say in which the tracks are: params: {{frame: }}")
         new = [one for one in TRIGGERS if one in given and self.state.is_new(one, given[one].stamp)]
@@ -212,7 +211,7 @@ class Tracker(Stage):
         state, twist = self.state, scene.twist
         tracks = [_track(one, state.names[one.birth][0], twist, at_ns) for one in scene.hypotheses]
         inputs = tuple(_use(name, state, scene, at_ns) for name in RANKS if name in state.inputs)
-        return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs, state.frame or "")
+        return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs)
 
 
 def _begun(history: SceneHistory, looks: Sequence[tuple[Key, Look]], steps: Steps) -> SceneHistory:

@@ -202,7 +202,6 @@ def test_radar_alone_tracks_a_moving_vehicle_and_starts_none_at_a_wall():
     assert track.nearest_x == pytest.approx(x - 2.1, abs=0.4)
     assert track.box.y == pytest.approx(y, abs=0.5)
     assert track.vx == pytest.approx(vx, abs=0.3)
-    assert tracks.frame == "radar"
 
 
 def test_a_burst_of_ghosts_confirms_nothing_and_keeps_within_the_caps():

@@ -92,8 +92,10 @@ def test_no_tracks_and_no_camera_model_mean_no_boxes(sent):
 
 def test_a_box_is_moved_on_to_the_instant_of_the_image():
     moving = replace(track(12.0), vx=5.0, vy=-1.0)
-    moved = moved_box(moving, ego_speed=7.0, seconds=0.5)
+    moved = moved_box(moving, Tracks((moving,), 7.0), 0.5)
     assert (moved.x, moved.y) == (11.0, -0.5)
+    turning = moved_box(moving, Tracks((moving,), 7.0, yaw_rate=0.1), 0.5)
+    assert (turning.x, turning.y) == pytest.approx((11.0, -0.5 - 0.6))
 
 
 def test_a_camera_whose_place_is_not_known_is_a_fault_that_names_both_frames(sent):
