@@ -18,7 +18,8 @@ class Targets:
 
     Attributes:
         xy: (N, 2) float32, metres, frame of the message's stamp: x forward, y left.
-        sigma: (N, 2) float32, metres: standard deviation along the line of sight and across it.
+        sigma: (N, 2) float32, metres: standard deviation along the line of sight and across it;
+            NaN where the sensor does not tell.
         range_rate: (N,) float32, m/s relative to the sensor, positive away from it.
         velocity: (N, 2) float32, m/s relative to the sensor along x and y, of a tracking radar.
         strength: (N,) float32, dB, or whatever the sensor calls the power of a return.

@@ -57,6 +57,8 @@ CLUTTER_RATES = 8.0  # m/s: range rates of clutter spread over this much
 GATE = 3.03  # root of the 99 % quantile of chi-square in two dimensions: clutter is dense
 RATE = 0.5  # chance that a cycle shows a vehicle in view
 CLUTTER, CLUTTER_REACH = 0.003, 8.0  # false targets, at least, 1/m^2; metres they are counted in
+UNTOLD = 0.5  # metres: standard deviation of a radar that does not tell its own
+UNTOLD_ANGLE = 0.005  # radians, likewise, across the line of sight
 CLEAR = 2.0  # metres: a target nearer to the outline of a track starts none
 
 
@@ -95,8 +97,8 @@ class RadarLook:
         """Take what can be used; of too many the nearest."""
         matrix = np.array(to_frame).reshape(3, 4)
         place = np.asarray(targets.xy, np.float64).reshape(-1, 2)
-        sigma = np.asarray(targets.sigma, np.float64).reshape(-1, 2)
         away = np.hypot(place[:, 0], place[:, 1])
+        sigma = _told(np.asarray(targets.sigma, np.float64).reshape(-1, 2), away)
         usable = (sigma < FAR).all(axis=1) & (away < FAR)
         order = np.lexsort((place[:, 1], place[:, 0], away))
         rows = order[usable[order]][:TARGETS_MAX]
@@ -260,6 +262,12 @@ class RadarLook:
         else:
             return None
         return Candidate((*key, n), self.xy[n], self.noise[n], velocity, sight)
+
+
+def _told(sigma: NDArray[np.float64], away: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviations, (N, 2) metres, with usual ones where they are not told."""
+    usual = np.stack([np.full_like(away, UNTOLD), np.maximum(UNTOLD, UNTOLD_ANGLE * away)], axis=1)
+    return np.where(np.isnan(sigma), usual, sigma)
 
 
 def _believed(speed: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ def targets(rows):
     count = len(rows)
     return Targets(
         xy=rows[:, :2].astype(np.float32),
-        sigma=np.full((count, 2), 0.5, np.float32),
+        sigma=np.full((count, 2), np.nan, np.float32),  # it does not tell
         range_rate=rows[:, 2].astype(np.float32),
         velocity=np.full((count, 2), np.nan, np.float32),
         strength=np.zeros(count, np.float32),
