@@ -27,8 +27,8 @@ import numpy as np
 
 from avrt.model.message import Message, Stamp
 from avrt.payload import Image
-from avrt.stages.camera import Detector
-from avrt.stages.suppression import area, intersection
+from avrt.stages.camera.overlay import Detector
+from avrt.stages.camera.suppression import area, intersection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

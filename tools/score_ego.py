@@ -26,10 +26,10 @@ from avrt.drivers.conditions import read_conditions
 from avrt.model.frames import IDENTITY, Frames, Matrix, TransformSpec
 from avrt.model.message import Message, Stamp
 from avrt.payload import Fix, Imu, PointCloud, Speed
-from avrt.stages.ego import EgoEstimator
-from avrt.stages.registration import Target
-from avrt.stages.scan_matching import ScanMatcher
-from avrt.stages.upright import Features, features
+from avrt.stages.ego.estimator import EgoEstimator
+from avrt.stages.ego.registration import Target
+from avrt.stages.ego.scan_matching import ScanMatcher
+from avrt.stages.ego.upright import Features, features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ import numpy as np
 
 from avrt.model.message import Message, Stamp
 from avrt.payload import Box, Detection, Detections
-from avrt.stages.fusion import Tracker
+from avrt.stages.fusion.tracker import Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

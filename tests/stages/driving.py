@@ -8,7 +8,7 @@ import numpy as np
 
 from avrt.model.message import Message, Stamp
 from avrt.payload import Fix, Imu, Speed
-from avrt.stages.geodesy import ECCENTRICITY_SQUARED, SEMI_MAJOR
+from avrt.stages.ego.geodesy import ECCENTRICITY_SQUARED, SEMI_MAJOR
 
 LATITUDE, LONGITUDE = 49.0, 8.4
 STEP = 0.001  # seconds

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.stages.cfar import METHODS, Cfar, ca_factor, os_factor
+from avrt.stages.radar.cfar import METHODS, Cfar, ca_factor, os_factor
 
 CELLS = (600, 400)
 

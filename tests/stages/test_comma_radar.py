@@ -14,7 +14,7 @@ import pytest
 
 from avrt.model.message import Message, Stamp
 from avrt.payload import EgoMotion, Targets
-from avrt.stages.fusion import Tracker
+from avrt.stages.fusion.tracker import Tracker
 
 LOG = Path(__file__).parents[3] / "shared" / "data" / "comma2k19_example1" / "processed_log"
 CYCLE_GAP = 0.02  # seconds: rows of one cycle share a stamp, or nearly

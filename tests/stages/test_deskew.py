@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import EgoMotion, PointCloud
-from avrt.stages.deskew import Deskew
+from avrt.stages.lidar.deskew import Deskew
 
 SWEEP = 0.1
 

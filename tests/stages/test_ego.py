@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Imu, Speed
-from avrt.stages.ego import EgoEstimator
-from avrt.stages.vehicle import GYRO_BIAS, SPEED
+from avrt.stages.ego.estimator import EgoEstimator
+from avrt.stages.ego.vehicle import GYRO_BIAS, SPEED
 
 
 def steady(seconds=4.0, speed=10.0, yaw_rate=0.0):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from avrt.stages.existence import detected, missed, survived
+from avrt.stages.fusion.existence import detected, missed, survived
 
 inside = st.floats(0.01, 0.99)
 

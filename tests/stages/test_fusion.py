@@ -13,7 +13,7 @@ from traffic import Car, Traffic, frames, targets
 
 from avrt.errors import DataFault, SpecError
 from avrt.payload import Box, Detections
-from avrt.stages.fusion import Tracker
+from avrt.stages.fusion.tracker import Tracker
 
 CARS = [Car(30, 0, 9, 0), Car(45, -3.5, 7, 0), Car(60, 4, -8, 0), Car(35, 3.5, 0, 0)]
 

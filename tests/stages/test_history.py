@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from avrt.stages.history import History
+from avrt.stages.fusion.history import History
 
 keys = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 3)), unique=True, max_size=12

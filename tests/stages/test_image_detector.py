@@ -13,8 +13,8 @@ from small_networks import BOAT, CAR, PERSON, SIDE, TRUCK, fastestdet, nanodet, 
 
 from avrt.errors import DataFault, SpecError
 from avrt.payload import CameraInfo, Image
-from avrt.stages import image_detector
-from avrt.stages.camera import Detector
+from avrt.stages.camera import detector as image_detector
+from avrt.stages.camera.overlay import Detector
 
 CELL = 64 + 1 * 4 + 2  # row 1, column 2 of yolox's cells of 16 pixels
 

@@ -17,9 +17,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from avrt.model.message import Message, Stamp
 from avrt.payload import PointCloud
-from avrt.stages.fusion import Tracker
-from avrt.stages.lidar import Detector
-from avrt.stages.planning import Planner
+from avrt.stages.fusion.tracker import Tracker
+from avrt.stages.lidar.detector import Detector
+from avrt.stages.planning.planner import Planner
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SEQUENCE = DATA / "kitti_sfnd_seq"

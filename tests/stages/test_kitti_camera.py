@@ -16,8 +16,8 @@ from mcap.reader import make_reader
 from rosbags.typesys import Stores, get_typestore
 
 from avrt.payload import Image
-from avrt.stages.camera import Detector
-from avrt.stages.road import RoadNetwork
+from avrt.stages.camera.overlay import Detector
+from avrt.stages.camera.road import RoadNetwork
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SEQUENCE = DATA / "kitti_sfnd_seq"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.stages.letterbox import OVERLAP, canvas, layout
+from avrt.stages.camera.letterbox import OVERLAP, canvas, layout
 
 sizes = st.tuples(st.integers(1, 3000), st.integers(1, 2000))
 views = st.sampled_from([(416, 416), (320, 320), (352, 352), (64, 32)])

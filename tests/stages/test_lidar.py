@@ -10,8 +10,8 @@ import pytest
 from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Box, Detections
-from avrt.stages.ground import GroundModel
-from avrt.stages.lidar import KEPT_POINTS, Detector
+from avrt.stages.lidar.detector import KEPT_POINTS, Detector
+from avrt.stages.lidar.ground import GroundModel
 
 
 def car(x, y=0.0, yaw=0.0, road=-1.73):

@@ -9,7 +9,7 @@ import pytest
 from small_networks import BICYCLE, CAR, PERSON, SIDE, fastestdet, nanodet, yolox
 
 from avrt.errors import SoftwareFault
-from avrt.stages.networks import NETWORKS, FastestDet, NanoDet, Yolox
+from avrt.stages.camera.networks import NETWORKS, FastestDet, NanoDet, Yolox
 
 SIZE = (SIDE, SIDE)
 BLANK = {"yolox": yolox, "nanodet": nanodet, "fastestdet": fastestdet}

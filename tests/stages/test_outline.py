@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from avrt.payload import Box
 from avrt.stages.geometry import anchored, half_extents, resized, wrapped
-from avrt.stages.outline import fit
+from avrt.stages.lidar.outline import fit
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=40)
 angles = st.floats(-10, 10)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from avrt.model.frames import composed, inverted
-from avrt.stages import tracking
-from avrt.stages.planar import Shift, Twist, heading, mounted
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.planar import Shift, Twist, heading, mounted
 
 small = st.floats(-2, 2)
 TURNED = (0.0, 1.0, 0.0, 0.5, -1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 1.0, 0.3)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from avrt.errors import SpecError
 from avrt.model.message import Message, Stamp
 from avrt.payload import Box, Track, Tracks
-from avrt.stages.planning import HARD_BRAKING, Planner
-from avrt.stages.trajectories import INSTANTS, Limits, emergency_stop, sample
+from avrt.stages.planning.planner import HARD_BRAKING, Planner
+from avrt.stages.planning.trajectories import INSTANTS, Limits, emergency_stop, sample
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=40)
 LIMITS = Limits(acceleration=2.0, braking=8.0, jerk=12.0, braking_jerk=40.0, curvature=0.2)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.stages.polar import Grid, returns
+from avrt.stages.radar.polar import Grid, returns
 
 REACH = (2, 2)
 

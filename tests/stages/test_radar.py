@@ -15,7 +15,7 @@ from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames, TransformSpec
 from avrt.model.message import Message, Stamp
 from avrt.payload import EgoMotion, Image
-from avrt.stages.radar import CfarDetector
+from avrt.stages.radar.detector import CfarDetector
 
 BINS, AZIMUTHS = 120, 90
 METRES, DEGREES, BEAM = 0.5, 4.0, 8.0

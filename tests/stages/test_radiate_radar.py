@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 from avrt.model.message import Message, Stamp
 from avrt.payload import EgoMotion, Image
 from avrt.stages.mounting import Mount
-from avrt.stages.radar import CfarDetector
+from avrt.stages.radar.detector import CfarDetector
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "radiate_tiny_foggy"
 TOPIC = "/radar/navtech/polar/compressed"

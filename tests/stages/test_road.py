@@ -8,9 +8,9 @@ import torch
 
 from avrt.errors import DataFault, SpecError
 from avrt.payload import Image
-from avrt.stages import road
-from avrt.stages.road import RoadNetwork
-from avrt.stages.twinlite import (
+from avrt.stages.camera import road
+from avrt.stages.camera.road import RoadNetwork
+from avrt.stages.camera.twinlite import (
     QUERIES_AT_ONCE,
     ChannelAttention,
     PositionAttention,

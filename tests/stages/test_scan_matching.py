@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from avrt.errors import SpecError
 from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Box, PointCloud
-from avrt.stages.scan_matching import ScanMatcher
-from avrt.stages.upright import VOXEL, features
+from avrt.stages.ego.scan_matching import ScanMatcher
+from avrt.stages.ego.upright import VOXEL, features
 
 PERIOD = 0.1
 GROUND = -1.73

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.stages.suppression import Candidates, area, intersection, joined, suppressed, together
+from avrt.stages.camera.suppression import (
+    Candidates,
+    area,
+    intersection,
+    joined,
+    suppressed,
+    together,
+)
 
 GROUPS = np.array([0, 0, 1])
 IOU = 0.5

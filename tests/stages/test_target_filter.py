@@ -14,8 +14,8 @@ from avrt.model.frames import Frames, TransformSpec
 from avrt.model.message import Message, Stamp
 from avrt.payload import EgoMotion, Targets
 from avrt.stages.mounting import Mount
-from avrt.stages.radar import TargetFilter
-from avrt.stages.target_list import ground_speed
+from avrt.stages.radar.target_filter import TargetFilter
+from avrt.stages.radar.target_list import ground_speed
 
 NAN = math.nan
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from avrt.errors import SpecError
 from avrt.payload import Box, Detection, Detections
-from avrt.stages import tracking
-from avrt.stages.fusion import Tracker
-from avrt.stages.planar import Shift
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.planar import Shift
+from avrt.stages.fusion.tracker import Tracker
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=50)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from avrt.stages import readings, vehicle
-from avrt.stages.geodesy import LocalPlane, earth_centred
-from avrt.stages.vehicle import ACCELERATION, SPEED, STATES, YAW, YAW_RATE, Vehicle, X, Y
+from avrt.stages.ego import readings, vehicle
+from avrt.stages.ego.geodesy import LocalPlane, earth_centred
+from avrt.stages.ego.vehicle import ACCELERATION, SPEED, STATES, YAW, YAW_RATE, Vehicle, X, Y
 
 numbers = st.floats(-2, 2)
 

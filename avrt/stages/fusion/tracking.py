@@ -23,7 +23,7 @@ from avrt.stages.geometry import wrapped
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from avrt.stages.planar import Shift
+    from avrt.stages.fusion.planar import Shift
 
 STATES = 5
 MEASURED = (0, 1, 4)  # x, y, yaw

@@ -19,12 +19,12 @@ from avrt.errors import SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import Box, Detection, Detections
-from avrt.stages.clusters import Linking, cluster
 from avrt.stages.geometry import contains, moved, resized
-from avrt.stages.ground import GroundModel
-from avrt.stages.outline import Outlines, fit
+from avrt.stages.lidar.clusters import Linking, cluster
+from avrt.stages.lidar.ground import GroundModel
+from avrt.stages.lidar.outline import Outlines, fit
+from avrt.stages.lidar.sizes import UPPER_FROM, Fit, Shape, classify, completed
 from avrt.stages.parameters import check_not_negative, check_number, check_positive
-from avrt.stages.sizes import UPPER_FROM, Fit, Shape, classify, completed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

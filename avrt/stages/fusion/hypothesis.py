@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.payload import Box
-from avrt.stages import tracking
-from avrt.stages.existence import DISPUTED, detected, missed, survived
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.existence import DISPUTED, detected, missed, survived
 from avrt.stages.geometry import resized, wrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.payload import Detection
-    from avrt.stages.planar import Shift
+    from avrt.stages.fusion.planar import Shift
 
 LABELS = ("car", "truck", "cyclist", "pedestrian", "unknown")
 VOTE_MEMORY = 0.9  # weight of the older votes for a class at each new one

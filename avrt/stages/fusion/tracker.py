@@ -34,16 +34,16 @@ from avrt.payload import (
     Track,
     Tracks,
 )
-from avrt.stages.arrivals import HISTORY_NS, TrackerState, told_ahead
-from avrt.stages.camera_model import CameraLook
+from avrt.stages.fusion.arrivals import HISTORY_NS, TrackerState, told_ahead
+from avrt.stages.fusion.camera_model import CameraLook
+from avrt.stages.fusion.history import History
+from avrt.stages.fusion.lidar_model import LidarLook
+from avrt.stages.fusion.looks import Rules
+from avrt.stages.fusion.planar import Twist, mounted
+from avrt.stages.fusion.radar_model import RadarLook, RadarView
+from avrt.stages.fusion.scene import RANKS, EgoLook, Scene, Steps
 from avrt.stages.geometry import half_extents
-from avrt.stages.history import History
-from avrt.stages.lidar_model import LidarLook
-from avrt.stages.looks import Rules
 from avrt.stages.parameters import check_number, check_positive, check_probability
-from avrt.stages.planar import Twist, mounted
-from avrt.stages.radar_model import RadarLook, RadarView
-from avrt.stages.scene import RANKS, EgoLook, Scene, Steps
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
     from avrt.model.frames import Matrix
     from avrt.model.message import Message
-    from avrt.stages.arrivals import SceneHistory
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Hypothesis
-    from avrt.stages.scene import Look
+    from avrt.stages.fusion.arrivals import SceneHistory
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Hypothesis
+    from avrt.stages.fusion.scene import Look
 
     Given: TypeAlias = (
         Message[Detections] | Message[ImageDetections] | Message[Targets] | Message[EgoMotion]

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.stages.agreement import Agreement
-from avrt.stages.camera_model import CameraLook
+from avrt.stages.fusion.agreement import Agreement
+from avrt.stages.fusion.camera_model import CameraLook
+from avrt.stages.fusion.lidar_model import LidarLook
+from avrt.stages.fusion.looks import Outcome, Rules
+from avrt.stages.fusion.planar import Shift, Twist
+from avrt.stages.fusion.radar_model import RadarLook
 from avrt.stages.geometry import contains
-from avrt.stages.lidar_model import LidarLook
-from avrt.stages.looks import Outcome, Rules
-from avrt.stages.planar import Shift, Twist
-from avrt.stages.radar_model import RadarLook
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Hypothesis
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Hypothesis
 
 DELETE_EXISTENCE = 0.15
 DELETE_MISSES = 8  # looks in a row

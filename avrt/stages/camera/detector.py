@@ -17,12 +17,12 @@ import numpy as np
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.stage import Stage
 from avrt.payload import ImageDetections
-from avrt.stages.decoding import decoded, prepare
-from avrt.stages.letterbox import canvas, layout
-from avrt.stages.networks import CLASSES, NETWORKS, ROAD_USERS
-from avrt.stages.onnx_session import opened
+from avrt.stages.camera.decoding import decoded, prepare
+from avrt.stages.camera.letterbox import canvas, layout
+from avrt.stages.camera.networks import CLASSES, NETWORKS, ROAD_USERS
+from avrt.stages.camera.onnx_session import opened
+from avrt.stages.camera.suppression import Candidates, joined, suppressed
 from avrt.stages.parameters import check_positive, check_probability
-from avrt.stages.suppression import Candidates, joined, suppressed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from avrt.model.message import Message
     from avrt.payload import Image
-    from avrt.stages.letterbox import Layout
-    from avrt.stages.networks import Network, Shape
-    from avrt.stages.onnx_session import Session, Slot
+    from avrt.stages.camera.letterbox import Layout
+    from avrt.stages.camera.networks import Network, Shape
+    from avrt.stages.camera.onnx_session import Session, Slot
 
 TILES_MAX = 16
 CANDIDATES_MAX = 300  # a view

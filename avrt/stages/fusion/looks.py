@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from avrt.stages.hypothesis import Hypothesis
+    from avrt.stages.fusion.hypothesis import Hypothesis
 
 TARGET_HITS = 2  # times as many looks confirm a track that only radar has shown
 

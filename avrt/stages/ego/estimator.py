@@ -26,10 +26,9 @@ from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import Fix, Imu, Speed
-from avrt.stages import readings, vehicle
-from avrt.stages.geodesy import LocalPlane
-from avrt.stages.parameters import check_positive
-from avrt.stages.satellite import (
+from avrt.stages.ego import readings, vehicle
+from avrt.stages.ego.geodesy import LocalPlane
+from avrt.stages.ego.satellite import (
     BASE_SECONDS_MAX,
     Place,
     Satellites,
@@ -38,7 +37,8 @@ from avrt.stages.satellite import (
     base_at,
     way_from,
 )
-from avrt.stages.vehicle import GYRO_BIAS, SPEED, YAW_RATE, Reading, Vehicle
+from avrt.stages.ego.vehicle import GYRO_BIAS, SPEED, YAW_RATE, Reading, Vehicle
+from avrt.stages.parameters import check_positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

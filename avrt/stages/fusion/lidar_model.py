@@ -18,11 +18,11 @@ from scipy.optimize import linear_sum_assignment
 
 from avrt.model.frames import IDENTITY
 from avrt.payload import Box
-from avrt.stages import tracking
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.hypothesis import born, corrected, noise
+from avrt.stages.fusion.looks import Outcome, Seen
+from avrt.stages.fusion.planar import heading
 from avrt.stages.geometry import contains, wrapped
-from avrt.stages.hypothesis import born, corrected, noise
-from avrt.stages.looks import Outcome, Seen
-from avrt.stages.planar import heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from avrt.model.frames import Matrix
     from avrt.payload import Detection, Detections
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Hypothesis
-    from avrt.stages.looks import Rules
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Hypothesis
+    from avrt.stages.fusion.looks import Rules
 
 SENSOR = "lidar"
 COARSE_GATE = 8.0  # metres, plus what the position's uncertainty adds

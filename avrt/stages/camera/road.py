@@ -21,8 +21,8 @@ from PIL import Image as PillowImage
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.stage import Stage
 from avrt.payload import RoadMask
-from avrt.stages.decoding import decoded, prepare
-from avrt.stages.twinlite import TwinLiteNet
+from avrt.stages.camera.decoding import decoded, prepare
+from avrt.stages.camera.twinlite import TwinLiteNet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

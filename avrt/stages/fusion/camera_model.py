@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from avrt.stages import tracking
-from avrt.stages.hypothesis import voted
-from avrt.stages.looks import Outcome, Seen
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.hypothesis import voted
+from avrt.stages.fusion.looks import Outcome, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from avrt.model.frames import Matrix
     from avrt.payload import ImageDetections
-    from avrt.stages.agreement import Agreement
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Hypothesis
-    from avrt.stages.looks import Rules
+    from avrt.stages.fusion.agreement import Agreement
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Hypothesis
+    from avrt.stages.fusion.looks import Rules
 
 SENSOR = "camera"
 DETECTIONS_MAX = 256

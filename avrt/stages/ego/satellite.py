@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from avrt.stages import readings
-from avrt.stages.geometry import wrapped
-from avrt.stages.vehicle import (
+from avrt.stages.ego import readings
+from avrt.stages.ego.vehicle import (
     SPEED,
     YAW,
     YAW_RATE,
@@ -26,9 +25,10 @@ from avrt.stages.vehicle import (
     moved,
     with_variance,
 )
+from avrt.stages.geometry import wrapped
 
 if TYPE_CHECKING:
-    from avrt.stages.geodesy import LocalPlane
+    from avrt.stages.ego.geodesy import LocalPlane
 
 MOVED_MIN = 2.0  # metres
 MOVED_SIGMAS = 6.0  # a shorter way has no direction worth knowing

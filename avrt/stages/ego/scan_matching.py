@@ -25,11 +25,11 @@ import numpy as np
 from avrt.errors import SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
-from avrt.stages import readings, vehicle
+from avrt.stages.ego import readings, vehicle
+from avrt.stages.ego.registration import Match, Target
+from avrt.stages.ego.upright import RANGE_LIMIT, Features, features, joined
+from avrt.stages.ego.vehicle import SPEED, YAW, Reading, Vehicle, X, Y, motion_of
 from avrt.stages.parameters import check_not_negative, check_positive
-from avrt.stages.registration import Match, Target
-from avrt.stages.upright import RANGE_LIMIT, Features, features, joined
-from avrt.stages.vehicle import SPEED, YAW, Reading, Vehicle, X, Y, motion_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

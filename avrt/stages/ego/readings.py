@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.stages.vehicle import (
+from avrt.stages.ego.vehicle import (
     ACCELERATION,
     GYRO_BIAS,
     SLOPE,

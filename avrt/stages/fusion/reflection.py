@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from avrt.stages.hypothesis import Hypothesis
+    from avrt.stages.fusion.hypothesis import Hypothesis
 
 STRAIGHT = 1e-9
 SQRT_12 = 12**0.5  # a width over this is the standard deviation of a uniform distribution

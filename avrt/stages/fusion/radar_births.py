@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.stages import tracking
-from avrt.stages.hypothesis import LABELS, Hypothesis, headed
-from avrt.stages.sizes import CLASSES
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.hypothesis import LABELS, Hypothesis, headed
+from avrt.stages.lidar.sizes import CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from avrt.stages.hypothesis import Birth
+    from avrt.stages.fusion.hypothesis import Birth
 
 MOVING = 2.0  # m/s over ground: what is slower starts no track
 TOGETHER = (4.0, 2.0)  # metres, m/s: targets nearer than this start one track

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.stages import tracking
-from avrt.stages.hypothesis import headed
-from avrt.stages.looks import Outcome, Seen
-from avrt.stages.planar import heading
-from avrt.stages.radar_births import Candidate, started_by
-from avrt.stages.reflection import against, within
+from avrt.stages.fusion import tracking
+from avrt.stages.fusion.hypothesis import headed
+from avrt.stages.fusion.looks import Outcome, Seen
+from avrt.stages.fusion.planar import heading
+from avrt.stages.fusion.radar_births import Candidate, started_by
+from avrt.stages.fusion.reflection import against, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from avrt.model.frames import Matrix
     from avrt.payload import Targets
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Hypothesis
-    from avrt.stages.looks import Rules
-    from avrt.stages.planar import Twist
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Hypothesis
+    from avrt.stages.fusion.looks import Rules
+    from avrt.stages.fusion.planar import Twist
 
 SENSOR = "radar"
 TARGETS_MAX = 1024

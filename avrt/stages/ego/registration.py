@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from avrt.stages.upright import Features
+    from avrt.stages.ego.upright import Features
 
 ITERATIONS_MAX = 20
 ITERATIONS_MIN = 6

@@ -27,7 +27,7 @@ from avrt.model.stage import Stage
 from avrt.payload import Plan, PlanCause
 from avrt.stages.geometry import half_extents
 from avrt.stages.parameters import check_not_negative, check_number, check_positive
-from avrt.stages.trajectories import INSTANTS, Limits, Trajectories, emergency_stop, sample
+from avrt.stages.planning.trajectories import INSTANTS, Limits, Trajectories, emergency_stop, sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

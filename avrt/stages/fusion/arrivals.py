@@ -16,17 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from avrt.stages.history import History
-from avrt.stages.planar import Shift, Twist
-from avrt.stages.scene import Look, Scene
+from avrt.stages.fusion.history import History
+from avrt.stages.fusion.planar import Shift, Twist
+from avrt.stages.fusion.scene import Look, Scene
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from avrt.model.message import Stamp
-    from avrt.stages.history import Key
-    from avrt.stages.hypothesis import Birth, Hypothesis
+    from avrt.stages.fusion.history import Key
+    from avrt.stages.fusion.hypothesis import Birth, Hypothesis
 
 HISTORY_NS = 500_000_000
 CLOCK_STEP_NS = 1_000_000_000

@@ -19,7 +19,7 @@ import numpy as np
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import ImageBoxes
-from avrt.stages.image_detector import Detector
+from avrt.stages.camera.detector import Detector
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -1,0 +1,11 @@
+"""What the sensors see, over time: `Tracker`.
+
+`tracker` is the stage. `arrivals` takes messages in whatever order they come, `history` puts late
+ones in their place, `scene` is what is believed at one time and how a look changes it. Each sensor
+has its model: `lidar_model`, `radar_model` with `radar_births` and `reflection`, `camera_model`
+with `agreement`. `hypothesis` is one track, `tracking` its filter, `existence` whether it is real.
+"""
+
+from avrt.stages.fusion.tracker import Tracker
+
+__all__ = ["Tracker"]
