@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from avrt import clock
 from avrt.drivers.loop import KernelLoop, Worker
+from avrt.exec.process import quick_switching
 from avrt.model.events import Drain, Event
 
 if TYPE_CHECKING:
@@ -107,7 +108,11 @@ class WallLoop(KernelLoop):
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
-        self._wall.start()
+        with quick_switching():
+            self._wall.start()
+            self._go_on()
+
+    def _go_on(self) -> None:
         while (until_ns := self._until_ns()) is not None or self._since_ns:
             ended = self._wait(until_ns)
             now_ns = max(self._wall.now_ns(), self._kernel.now_ns)

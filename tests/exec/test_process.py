@@ -2,13 +2,14 @@
 
 import gc
 import signal
+import sys
 import threading
 
 import pytest
 import threadpoolctl
 import torch
 
-from avrt.exec.process import Interrupts, frozen_garbage, set_threads
+from avrt.exec.process import Interrupts, frozen_garbage, quick_switching, set_threads
 
 
 @pytest.fixture
@@ -141,3 +142,16 @@ def test_outside_the_main_thread_nothing_changes():
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def test_threads_switch_quickly_only_within():
+    before = sys.getswitchinterval()
+
+    def fail():
+        with quick_switching():
+            assert sys.getswitchinterval() == pytest.approx(0.0005)
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        fail()
+    assert sys.getswitchinterval() == before
