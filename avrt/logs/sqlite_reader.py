@@ -148,7 +148,8 @@ class SqliteReader:
                 path, how = copy / path.name, "mode=rw"
                 if self._missing_bytes:
                     self._fill_up(path)
-            database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True)
+            name = f"file:{quote(str(path.absolute()))}?{how}"
+            database = sqlite3.connect(name, uri=True, check_same_thread=False)  # one at a time
         except (OSError, sqlite3.Error) as error:
             raise self._error("an SQLite file", error) from None
         stack.callback(database.close)

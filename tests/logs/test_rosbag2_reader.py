@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from avrt.drivers.prefetch import prefetched
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
 from avrt.logs.decode import decode
@@ -78,6 +79,14 @@ def test_a_folder_reads_whatever_its_storage_and_compression(tmp_path, plugin, m
         assert (info.type, info.messages, info.encoding) == (IMU, COUNT, "cdr")
         assert "angular_velocity" in info.schema
     assert turns(path) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("plugin", StoragePlugin)
+def test_a_bag_may_be_read_ahead_on_another_thread(tmp_path, plugin):
+    with open_log(write_bag(tmp_path / "bag", plugin)) as log:
+        begun = log.messages()
+        times = [next(begun).log_ns, *(m.log_ns for m in prefetched(begun))]
+    assert times == [START_NS + k * 10 * MS for k in range(COUNT)]
 
 
 def test_a_lone_file_of_a_bag_reads(tmp_path):
