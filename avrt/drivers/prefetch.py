@@ -6,7 +6,7 @@ import threading
 from queue import Full, Queue
 from typing import TYPE_CHECKING, TypeVar
 
-from avrt.errors import AvrtError
+from avrt.exec.runner import raised_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,16 +26,14 @@ def prefetched(items: Iterable[T], ahead: int = AHEAD_MAX) -> Iterator[T]:
     stopped = threading.Event()
 
     def read() -> None:
-        end = _End(None)
-        try:
-            for item in items:
-                if not _put(queue, item, stopped):
-                    return
-        except AvrtError as error:
-            end = _End(error)
-        _put(queue, end, stopped)
+        for item in items:
+            if not _put(queue, item, stopped):
+                return
 
-    thread = threading.Thread(target=read, name="avrt-read", daemon=True)
+    def read_to_the_end() -> None:
+        _put(queue, _End(raised_by(read)), stopped)
+
+    thread = threading.Thread(target=read_to_the_end, name="avrt-read", daemon=True)
     thread.start()
     try:
         while not isinstance(item := queue.get(), _End):
@@ -50,7 +48,7 @@ def prefetched(items: Iterable[T], ahead: int = AHEAD_MAX) -> Iterator[T]:
 class _End:
     """What comes after the last item."""
 
-    def __init__(self, error: AvrtError | None) -> None:
+    def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 

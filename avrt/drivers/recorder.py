@@ -1,8 +1,8 @@
 """Writes a run record on a thread of its own, so that encoding a cloud delays no decision.
 
 What is to be written waits in one bounded queue and is written in that order, so the record is the
-same as if it had been written at once; a full queue makes the driver wait. What goes wrong while
-writing (a full disk) is raised at the next thing to be written, or at the end.
+same as if it had been written at once; a full queue makes the driver wait. Whatever goes wrong
+while writing (a full disk) is raised at the next thing to be written, or at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from queue import Queue
 from typing import TYPE_CHECKING
 
 from avrt.errors import AvrtError, FaultError
-from avrt.exec.runner import guarded
+from avrt.exec.runner import guarded, raised_by
 from avrt.logs.record import EXECUTION
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Recorder:
         self._newest: dict[str, RawMessage] = {}
         self.not_recorded: dict[str, tuple[int, str]] = {}
         self._queue: Queue[Callable[[], object] | None] = Queue(WAITING_MAX)
-        self._error: OSError | AvrtError | None = None
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="avrt-record", daemon=True)
         if record is not None:
             self._thread.start()
@@ -94,10 +94,7 @@ class Recorder:
     def _serve(self) -> None:
         while (call := self._queue.get()) is not None:
             if self._error is None:
-                try:
-                    call()
-                except (OSError, AvrtError) as error:
-                    self._error = error
+                self._error = raised_by(call)
 
     def _output(self, record: RunRecord, stage: str, message: Message[object]) -> None:
         done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))

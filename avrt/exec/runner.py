@@ -94,14 +94,24 @@ def guarded(call: Callable[[], T], passing: tuple[type[BaseException], ...] = ()
 
     In the main thread KeyboardInterrupt has to pass; in others nobody would handle it.
     """
+    made: list[T] = []
+    raised = raised_by(lambda: made.append(call()))
+    if raised is None:
+        return made[0]
+    if isinstance(raised, passing):
+        raise raised
+    return (
+        raised if isinstance(raised, FaultError) else SoftwareFault("exception", describe(raised))
+    )
+
+
+def raised_by(call: Callable[[], object]) -> BaseException | None:
+    """Return what a call raises; on another thread, for whoever waits for it to raise again."""
     try:
-        return call()
-    except passing:
-        raise
-    except FaultError as raised:
-        return raised
+        call()
     except BaseException as raised:  # noqa: BLE001 - even sys.exit() in a stage is a fault of it
-        return SoftwareFault("exception", describe(raised))
+        return raised
+    return None
 
 
 def describe(error: BaseException) -> str:

@@ -27,6 +27,19 @@ def test_damage_is_raised_after_the_last_good_item():
     assert seen == [1, 2]
 
 
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), ValueError("a bug")])
+def test_whatever_reading_raises_is_raised_and_nobody_waits_for_ever(error):
+    def read():
+        yield 1
+        raise error
+
+    seen = []
+    with pytest.raises(type(error)) as caught:
+        seen.extend(prefetched(read()))
+    assert caught.value is error
+    assert seen == [1]
+
+
 def test_no_more_is_read_ahead_than_the_bound_and_closing_ends_the_thread():
     read, third = [], threading.Event()
 

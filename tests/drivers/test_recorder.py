@@ -4,17 +4,20 @@ import pytest
 
 from avrt.drivers.recorder import Recorder
 
+FULL = OSError(28, "No space left on device")
+
 
 class Written:
     """A record that keeps what it is told; it fails at the entry it is told to fail at."""
 
-    def __init__(self, fails_at=None):
+    def __init__(self, fails_at=None, error=FULL):
         self.lines = []
         self.fails_at = fails_at
+        self.error = error
 
     def journal(self, line, at_ns):
         if line == self.fails_at:
-            raise OSError(28, "No space left on device")
+            raise self.error
         self.lines.append((at_ns, line))
 
 
@@ -27,17 +30,18 @@ def test_everything_is_written_in_order_before_close_returns():
     assert record.lines == [(i, f"line {i}") for i in range(1000)]
 
 
-def test_what_cannot_be_written_is_raised_and_nothing_is_written_after_it():
-    record = Written(fails_at="line 3")
+@pytest.mark.parametrize("error", [FULL, ValueError("a bug")])
+def test_what_cannot_be_written_is_raised_and_nothing_is_written_after_it(error):
+    record = Written(fails_at="line 3", error=error)
     recorder = Recorder(record)
 
     def write_on():
         for i in range(100_000):
             recorder.journal(i, f"line {i}")
 
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(error), match=str(error.args[-1])):
         write_on()
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(error), match=str(error.args[-1])):
         recorder.close()
     assert [line for _, line in record.lines] == ["line 0", "line 1", "line 2"]
 
