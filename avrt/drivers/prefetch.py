@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from avrt.exec.runner import raised_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ AHEAD_MAX = 64
 POLL_SECONDS = 0.1
 
 
-def prefetched(items: Iterable[T], ahead: int = AHEAD_MAX) -> Iterator[T]:
+def prefetched(items: Iterable[T], ahead: int = AHEAD_MAX) -> Generator[T]:
     """Yield the items in order, at most `ahead` of them read before they are wanted.
 
     What reading raises is raised here, after the last good item.

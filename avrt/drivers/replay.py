@@ -12,6 +12,7 @@ by side, and a job takes what it takes here: see `wall`.
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.execution import Timing
     from avrt.drivers.wall import WallClock
+    from avrt.exec.process import Interrupts
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
     from avrt.logs.record import RunRecord
@@ -90,6 +92,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
 
     Raises:
         SpecError: the pipeline needs something that replay cannot do, or a stage cannot warm up.
+        KeyboardInterrupt: a second Ctrl-C came, and the run ended wherever it was.
     """
     _check(spec, clock)
     set_threads(max(device.threads for device in spec.devices))
@@ -105,14 +108,15 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     worker = ReplayWorker(
         spec, stages, timing, result.figures, recorder, hang_timeout_ns, _device_clock(clock)
     )
-    items = log if clock is None else prefetched(log)
     try:
         worker.warm()
-        with frozen_garbage(), worker.interrupts:
+        with _ahead(log, clock) as items, frozen_garbage(), worker.interrupts:
             loop = _loop(spec, worker, worker.feed(items, progress), journal, clock)
-            result.interrupted = not _came_to_its_end(loop)
-        result.wakeup_late_ns = loop.late_ns
+            result.wakeup_late_ns = loop.late_ns
+            result.interrupted = not _came_to_its_end(loop, worker.interrupts)
     except KeyboardInterrupt:
+        if worker.interrupts.forced:
+            raise
         result.interrupted = True
     finally:
         worker.close()
@@ -124,11 +128,25 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     return result
 
 
-def _came_to_its_end(loop: VirtualLoop | WallLoop) -> bool:
-    """Run a loop; return False if Ctrl-C ended it."""
+@contextmanager
+def _ahead(
+    log: Iterable[SourceMessage], clock: WallClock | None
+) -> Iterator[Iterable[SourceMessage]]:
+    """Read ahead at the wall clock; nobody reads any more at the end, however the run ended."""
+    if clock is None:
+        yield log
+        return
+    with closing(prefetched(log)) as items:
+        yield items
+
+
+def _came_to_its_end(loop: VirtualLoop | WallLoop, interrupts: Interrupts) -> bool:
+    """Run a loop; return False if Ctrl-C ended it between two steps."""
     try:
         loop.run()
     except KeyboardInterrupt:
+        if interrupts.forced:
+            raise
         loop.stop()
         return False
     return True

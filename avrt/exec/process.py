@@ -70,9 +70,13 @@ class Interrupts:
 
     A second one raises wherever it comes. Outside the main thread, and where the program handles
     SIGINT itself, nothing changes.
+
+    Attributes:
+        forced: whether one raised where it was not allowed, and something is left half done.
     """
 
     def __init__(self) -> None:
+        self.forced = False
         self._installed = False
         self._allowed = False
         self._pending = False
@@ -107,5 +111,6 @@ class Interrupts:
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
         if self._allowed or self._pending:
+            self.forced = not self._allowed
             raise KeyboardInterrupt
         self._pending = True
