@@ -42,6 +42,7 @@ class Recorder:
         self._queue: Queue[Callable[[], object] | None] = Queue(WAITING_MAX)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="avrt-record", daemon=True)
+        self._ended = threading.Event()
         if record is not None:
             self._thread.start()
 
@@ -74,17 +75,24 @@ class Recorder:
         self._put(partial(self._record.note, EXECUTION, item, at_ns))
 
     def close(self) -> None:
-        """Wait until everything is written.
+        """Wait until everything is written; Ctrl-C gives up what still waits.
 
         Raises:
             OSError: something could not be.
         """
         if self._record is None:
             return
-        self._queue.put(None)
-        self._thread.join()
+        try:
+            self._finish()
+        except KeyboardInterrupt as stopped:
+            self._error = stopped
+            self._finish()
         if self._error is not None:
             raise self._error
+
+    def _finish(self) -> None:
+        self._queue.put(None)
+        self._ended.wait()  # join() takes a thread for ended once Ctrl-C has interrupted it
 
     def _put(self, call: Callable[[], object]) -> None:
         if self._error is not None:
@@ -93,8 +101,9 @@ class Recorder:
 
     def _serve(self) -> None:
         while (call := self._queue.get()) is not None:
-            if self._error is None:
-                self._error = raised_by(call)
+            if self._error is None and (error := raised_by(call)) is not None:
+                self._error = error
+        self._ended.set()
 
     def _output(self, record: RunRecord, stage: str, message: Message[object]) -> None:
         done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))

@@ -1,9 +1,12 @@
 """Recording on a thread of its own: order, and what becomes of errors."""
 
+import threading
+
 import pytest
 
 from avrt.drivers.recorder import Recorder
 
+FOREVER_S = 60
 FULL = OSError(28, "No space left on device")
 
 
@@ -51,3 +54,34 @@ def test_without_a_record_nothing_is_kept_and_no_thread_is_needed():
     recorder.journal(0, "line")
     recorder.close()
     assert recorder.not_recorded == {}
+
+
+def test_ctrl_c_while_closing_gives_up_what_waits_and_nothing_is_written_after_it():
+    """The record is closed by whoever opened it, so its thread must not write any more."""
+    entered, gate = threading.Event(), threading.Event()
+
+    class Slow(Written):
+        def journal(self, line, at_ns):
+            entered.set()
+            assert gate.wait(FOREVER_S)
+            super().journal(line, at_ns)
+
+    record = Slow()
+    recorder = Recorder(record)
+    wait, calls = recorder._ended.wait, []
+
+    def stop_and_wait():
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        gate.set()
+        wait()
+
+    recorder._ended.wait = stop_and_wait
+    for i in range(100):
+        recorder.journal(i, f"line {i}")
+    assert entered.wait(FOREVER_S)
+    with pytest.raises(KeyboardInterrupt):
+        recorder.close()
+    assert recorder._ended.is_set()
+    assert record.lines == [(0, "line 0")]
