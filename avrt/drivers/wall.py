@@ -165,7 +165,7 @@ class WallLoop(KernelLoop):
 
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:
         job = command.job
-        self._since_ns[job] = at_ns
+        self._since_ns[job] = self._wall.now_ns()  # a late driver takes none of its patience
         future = self._streams.submit(command, at_ns)
         future.add_done_callback(lambda _: self._ended.put(job))
 

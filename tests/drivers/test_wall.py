@@ -233,3 +233,14 @@ def test_a_job_that_does_not_answer_is_given_up_and_its_late_end_ignored():
     completed = [e.job for _, events, _ in calls for e in events if isinstance(e, Completed)]
     assert worker.given_up == [(0, 50)]
     assert 0 not in completed
+
+
+def test_a_job_has_its_patience_from_when_it_began_however_late_the_driver_was():
+    """Woken at 90 for 10, the driver begins the job of 10 at 90; it ends at 95 and did not hang."""
+    spec = Bench(stage("see", "lidar", deadline_ns=500)).spec
+    feed = [(10, Arrived("lidar", 0, 10, 10, -1))]
+    worker = Costs({"see": 5}, FakeWall())
+    calls, late = wall_run(spec, worker, feed, (0, 80), patience_ns=50)
+    assert late == 80
+    assert worker.given_up == []
+    assert [outcome for _, outcome, _ in outcomes(calls)] == ["met"]
