@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
@@ -13,14 +12,17 @@ if TYPE_CHECKING:
     from avrt.drivers.wall import WallClock
 
 
+RATE_MIN, RATE_MAX = 1e-3, 1e6
+
+
 def wall_clock(name: str, rate: float) -> WallClock | None:
     """Return the clock to replay at, None for virtual time."""
     from avrt.drivers.wall import WallClock  # noqa: PLC0415 - brings torch
 
     if name not in {"virtual", "wall"}:
         raise SpecError(f"expected the clock virtual or wall, found {name!r}")
-    if not (math.isfinite(rate) and rate > 0):
-        raise SpecError(f"expected a rate above zero, found {rate!r}")
+    if not RATE_MIN <= rate <= RATE_MAX:
+        raise SpecError(f"expected a rate from {RATE_MIN:g} to {RATE_MAX:g}, found {rate!r}")
     if name == "virtual" and rate != 1:
         raise SpecError("virtual time has no rate; choose the clock 'wall'")
     return WallClock(rate) if name == "wall" else None

@@ -59,8 +59,10 @@ def test_work_takes_pipeline_time_at_the_rate(make_drive, make_pipeline, tmp_pat
     [
         ({"clock": "wall", "timing": "model"}, "jobs take what they take here"),
         ({"clock": "sundial"}, "expected the clock virtual or wall, found 'sundial'"),
-        ({"clock": "wall", "rate": 0.0}, "a rate above zero"),
-        ({"clock": "wall", "rate": float("nan")}, "a rate above zero"),
+        ({"clock": "wall", "rate": 0.0}, "a rate from 0.001 to 1e"),
+        ({"clock": "wall", "rate": float("nan")}, "a rate from 0.001 to 1e"),
+        ({"clock": "wall", "rate": 1e-300}, "a rate from 0.001 to 1e"),
+        ({"clock": "wall", "rate": 1e300}, "a rate from 0.001 to 1e"),
         ({"rate": 2.0}, "virtual time has no rate"),
     ],
 )
