@@ -82,6 +82,13 @@ def draft_of(
         capture_end_ns=capture_end_ns,
         frame=frame or (trigger.stamp.frame if trigger is not None else ""),
         origins=origins,
-        epoch=trigger.stamp.epoch if trigger is not None else 0,
+        epoch=epoch_of(stage, inputs),
         degraded=len(given) < len(stage.inputs) or any(message.degraded for message in given),
     )
+
+
+def epoch_of(stage: StageSpec, inputs: Inputs) -> int:
+    """Return the epoch that a job belongs to: its trigger's, without one the latest it reads of."""
+    trigger = inputs.get(stage.trigger) if stage.trigger is not None else None
+    given = inputs.values() if trigger is None else (trigger,)
+    return max((message.stamp.epoch for message in given if message is not None), default=0)

@@ -5,8 +5,9 @@ that the kernel knows by handle are kept here, from the moment that a job makes 
 kernel reclaims them. Whoever drives the kernel decides when a result is waited for: the virtual
 loop in `start` and `end`, the wall-clock loop when a computation says that it has ended.
 
-When a source's clock has begun anew (a log in a loop), a stage whose trigger says so first gets
-back the state that it had after its warm-up: nothing that it believed then holds now.
+When a source's clock has begun anew (a log in a loop), a stage whose trigger says so (without one,
+any input) first gets back the state that it had after its warm-up: nothing that it believed then
+holds now.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from avrt.drivers.draft import Draft, draft_of
+from avrt.drivers.draft import Draft, draft_of, epoch_of
 from avrt.errors import InputError, SoftwareFault, SpecError
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result, Stream, wait
@@ -104,9 +105,9 @@ class ReplayWorker:
         """
         for name, stream in self._streams.items():
             warmed = stream.warm().result()
-            if warmed.fault is not None:
-                what = f"warm() failed: {warmed.fault.detail}"
-                raise SpecError(what, ("stages", name, "run"))
+            if (fault := warmed.fault) is not None:
+                call = "freeze" if fault.kind == "freeze" else "warm"
+                raise SpecError(f"{call}() failed: {fault.detail}", ("stages", name, "run"))
             self._figures.stages[name].warm_ns = warmed.host_ns
 
     def feed(
@@ -241,9 +242,9 @@ class ReplayWorker:
         self._recorder.execution(name, running.index, result, at_ns)
 
     def _begins_anew(self, stage: StageSpec, inputs: Inputs) -> bool:
-        """Tell whether the job's trigger comes from a later epoch than any before."""
-        trigger = inputs.get(stage.trigger) if stage.trigger is not None else None
-        if trigger is None or trigger.stamp.epoch <= self._epochs[stage.name]:
+        """Tell whether the job is of a later epoch than any before."""
+        epoch = epoch_of(stage, inputs)
+        if epoch <= self._epochs[stage.name]:
             return False
-        self._epochs[stage.name] = trigger.stamp.epoch
+        self._epochs[stage.name] = epoch
         return True

@@ -144,7 +144,7 @@ class Stream:
     """A FIFO of work on one worker thread.
 
     The state that its stage has after the warm-up is kept, and given back to the stage before a
-    job that begins anew.
+    job that begins anew; until the stage has taken it, no job is done.
     """
 
     def __init__(self, name: str, stage: RunnableStage) -> None:
@@ -174,11 +174,13 @@ class Stream:
 
     def _serve(self) -> None:
         fresh: object = None
+        stale = False
         while (work := self._work.get()) is not None:
             if work.inputs is None:
                 result, fresh = self._warm_up()
             else:
-                fault = self._begin_anew(fresh) if work.anew else None
+                fault = self._begin_anew(fresh) if work.anew or stale else None
+                stale = fault is not None
                 result = fault or run_job(self.name, self._stage, work.inputs)
             work.future.set_result(result)
             del work  # what a job read is not kept until the next one
@@ -188,7 +190,8 @@ class Stream:
         result = warm_up(self._stage)
         fresh = guarded(lambda: copy.deepcopy(self._stage.freeze()))
         if isinstance(fresh, FaultError):
-            return Result(None, result.fault or fresh, result.host_ns), None
+            fault = result.fault or SoftwareFault("freeze", fresh.detail)
+            return Result(None, fault, result.host_ns), None
         return result, fresh
 
     def _begin_anew(self, fresh: object) -> Result | None:
