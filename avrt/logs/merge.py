@@ -66,7 +66,7 @@ class SourceMessage:
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """What became of one topic's messages: delivered, lost, or unread if the run was stopped."""
+    """What became of one topic's messages: delivered, lost, or unread where the run had ended."""
 
     type: str
     messages: int
@@ -131,6 +131,7 @@ class MergedLog:
             self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
         self._pass = _Pass()
+        self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
 
@@ -154,7 +155,8 @@ class MergedLog:
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
             messages = info.messages * self._loops
             rest = max(0, messages - delivered)
-            lost = rest if self._ended else self._undecodable.get(topic, 0)
+            missing = max(0, info.messages * self._begun - delivered)
+            lost = missing if self._ended else self._undecodable.get(topic, 0)
             counts[topic] = TopicCount(info.type, messages, delivered, lost, rest - lost)
         return counts
 
@@ -202,6 +204,7 @@ class MergedLog:
             self._found_by_reader = self._reader.anomalies
         at_ns = self._pass.last_ns + self._pass.shift_ns
         self._pass = self._pass.following()
+        self._begun += 1
         self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
         for source in (s for sources in self._sources.values() for s in sources):
             source.clock.play_again()

@@ -119,3 +119,18 @@ def test_times_of_points_that_are_none_of_their_sweep_are_told(tmp_path):
     merged, (message,) = play(tmp_path / "log.mcap", LIDAR)
     assert message.payload.seconds is None
     assert [a.kind for a in merged.anomalies] == ["point_times"]
+
+
+def test_passes_over_a_damaged_log_that_were_not_played_are_unread_and_not_lost(make_drive):
+    drive = make_drive(60, points=40, chunk_bytes=2000)
+    data = bytearray(drive.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    drive.write_bytes(bytes(data))
+    with open_log(drive) as log:
+        merged = MergedLog(log, [LIDAR], 3)
+        with pytest.raises(DamagedInputError):
+            list(merged)
+        counted = merged.topics()["/lidar"]
+    assert 0 < counted.delivered < 60
+    assert (counted.messages, counted.lost) == (180, 60 - counted.delivered)
+    assert counted.unread == 120
