@@ -164,7 +164,11 @@ def _from_zero(anomalies: list[Anomaly], zero_ns: int) -> list[Anomaly]:
 
 def _anomaly(contradiction: Contradiction) -> Anomaly:
     return Anomaly(
-        "transform_contradicts", contradiction.refused.origin, None, 1, str(contradiction)
+        "transform_contradicts",
+        contradiction.refused.origin,
+        None,
+        1,
+        f"{contradiction}; the first is taken",
     )
 
 

@@ -32,13 +32,12 @@ from avrt.config.reader import (
     text,
     triple,
 )
-from avrt.model.frames import Matrix, TransformSpec, merged, placed, turn_error
+from avrt.model.frames import TURN_ERROR_MAX, Matrix, TransformSpec, merged, placed, turn_error
 from avrt.model.spec import CameraSpec
 
 if TYPE_CHECKING:
     from avrt.config.node import Node
 
-TURN_ERROR_MAX = 1e-3
 ZERO = (0.0, 0.0, 0.0)
 
 
@@ -124,7 +123,11 @@ def _cameras(node: Node) -> tuple[CameraSpec, ...]:
 def _camera(frame: str, node: Node) -> CameraSpec:
     values = section(node, CAMERA_KEYS)
     size = values.pop("size")
+    projection = values["projection"]
     assert isinstance(size, tuple)
+    assert isinstance(projection, tuple)
+    if min(projection[0], projection[5]) <= 0:
+        raise node.fail("expected focal lengths above zero in 'projection'")
     return build(CameraSpec, {"frame": frame, "width_px": size[0], "height_px": size[1], **values})
 
 

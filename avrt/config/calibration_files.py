@@ -15,12 +15,21 @@ A file names its frames as the data set does; `frames: {velodyne: my_lidar}` ren
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import yaml
 
-from avrt.model.frames import Matrix, TransformSpec, composed, inverted, placed
+from avrt.model.frames import (
+    TURN_ERROR_MAX,
+    Matrix,
+    TransformSpec,
+    composed,
+    inverted,
+    placed,
+    turn_error,
+)
 from avrt.model.spec import CameraSpec
 
 if TYPE_CHECKING:
@@ -57,15 +66,19 @@ def read_calibration_file(path: Path, kind: str, names: Mapping[str, str]) -> Ca
             was expected and found.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
     if len(data) > FILE_BYTES_MAX:
-        raise ValueError(f"{path} is {len(data)} bytes long; expected a calibration file")
+        raise ValueError(f"{path} is longer than {FILE_BYTES_MAX} bytes; expected a calibration")
     try:
         found = FORMATS[kind](data.decode("utf-8"), str(path))
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no text") from None
+    for one in found.transforms:
+        if turn_error(one.matrix) > TURN_ERROR_MAX:
+            raise ValueError(f"expected a rotation in {one.origin}")
     frames = {frame for one in found.transforms for frame in (one.parent, one.child)}
     unknown = next((name for name in names if name not in frames), None)
     if unknown is not None:
@@ -143,7 +156,8 @@ def _add_kitti_camera(
     made.transforms.append(
         TransformSpec(parent=frame, child="camera_rect", matrix=matrix, origin=f"{path} {key}")
     )
-    width, height = (int(v) for v in values.get(f"S_rect_0{number}", (0, 0))[:2])
+    size = f"S_rect_0{number}"
+    width, height = map(int, _sized(values.get(size, (0, 0)), 2, size, path))
     projection = (fx, 0.0, p[2], 0.0, 0.0, fy, p[6], 0.0, 0.0, 0.0, 1.0, 0.0)
     made.cameras.append(
         CameraSpec(frame=frame, width_px=width, height_px=height, projection=projection)
@@ -162,6 +176,8 @@ def _kitti_lines(text: str, path: str) -> dict[str, list[float]]:
             raise ValueError(f"expected numbers after {key!r} in {path}:{number}") from None
         if not all(math.isfinite(value) for value in found):
             raise ValueError(f"expected finite numbers after {key!r} in {path}:{number}")
+        if key.strip() in values:
+            raise ValueError(f"{key!r} stands for the second time in {path}:{number}")
         values[key.strip()] = found
     return values
 
@@ -175,8 +191,8 @@ def _sized(numbers: Sequence[float], count: int, key: str, path: str) -> tuple[f
 def _read_radiate(text: str, path: str) -> Calibration:
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     made = Calibration()
     lidar = _radiate_place(data, "lidar_calib", path)
     made.transforms.append(
@@ -211,7 +227,7 @@ def _radiate_place(data: object, key: str, path: str) -> Place:
     for numbers in found:
         if not isinstance(numbers, list) or len(numbers) != 3:
             raise ValueError(f"expected T and R of three numbers each in {key} of {path}")
-        if not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
+        if _floats(numbers) is None:
             raise ValueError(f"expected finite numbers in T and R in {key} of {path}")
     move, turn = (tuple(float(n) for n in numbers or ()) for numbers in found)
     return move, turn
@@ -220,15 +236,23 @@ def _radiate_place(data: object, key: str, path: str) -> Place:
 def _radiate_camera(data: object, key: str, frame: str, path: str) -> CameraSpec:
     part = data[key] if isinstance(data, dict) else {}
     names = ("fx", "fy", "cx", "cy")
-    values = [float(v) for v in map(part.get, names) if isinstance(v, int | float)]
-    size = part.get("res")
-    if len(values) < len(names) or not all(math.isfinite(value) for value in values):
+    values, size = _floats([part.get(name) for name in names]), part.get("res")
+    if values is None:
         raise ValueError(f"expected {', '.join(names)} in {key} of {path}")
     if not isinstance(size, list) or len(size) != 2 or not all(type(n) is int for n in size):
         raise ValueError(f"expected res: [width, height] in {key} of {path}")
     fx, fy, cx, cy = values
+    if min(fx, fy, *size) <= 0:
+        raise ValueError(f"expected fx, fy and res above zero in {key} of {path}")
     projection = (fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0)
     return CameraSpec(frame=frame, width_px=size[0], height_px=size[1], projection=projection)
+
+
+def _floats(values: Sequence[object]) -> list[float] | None:
+    """Return numbers of YAML as floats, or None if one is no number that a float can hold."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    finite = [float(number) for number in numbers if abs(number) <= sys.float_info.max]
+    return finite if len(finite) == len(values) else None
 
 
 FORMATS: Mapping[str, Callable[[str, str], Calibration]] = {

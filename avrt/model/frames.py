@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Matrix = tuple[float, ...]
 
+TURN_ERROR_MAX = 1e-3  # what rounding to a few digits leaves of a rotation
 SAME_METRES, SAME_DEGREES = 0.001, 0.1  # closer transforms are the same, written differently
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -56,7 +57,7 @@ class Contradiction:
         frames = f"{self.refused.child} in {self.refused.parent}"
         places = f"{self.known.origin} and {self.refused.origin}"
         apart = f"{self.metres:.3g} m and {self.degrees:.3g} deg apart"
-        return f"{frames}: {places} are {apart}; the first is taken"
+        return f"{frames}: {places} are {apart}"
 
 
 def merged(

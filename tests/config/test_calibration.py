@@ -131,19 +131,24 @@ def test_a_radiate_file_places_lidar_and_cameras(tmp_path):
             "cameras: {c: {size: [0, 1], projection: [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}}",
             "width and height",
         ),
+        (
+            "cameras: {c: {size: [9, 9], projection: [[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}}",
+            "focal lengths above zero",
+        ),
         ("files: {no.txt: {format: kitti}}", "cannot read no.txt"),
         ("files: {no.txt: {format: kiti}}", "did you mean 'kitti'?"),
         ("tf: /tf", "a list of topics"),
         ("frame: {}", "did you mean 'frames'?"),
         (
             "frames: {a: {parent: b, translation: [1 m, 0 m, 0 m]}, b: {parent: a}}",
-            "1 m and 0 deg apart",
+            "p.yaml:25 and p.yaml:25 are 1 m and 0 deg apart",
         ),
     ],
 )
 def test_a_wrong_calibration_is_told_with_its_line(section, what):
     line = told(f"{GOOD}calibration:\n  {section}\n")
     assert what in line
+    assert "is taken" not in line
     assert line.startswith("p.yaml:2")
 
 
@@ -155,6 +160,10 @@ def test_a_wrong_calibration_is_told_with_its_line(section, what):
         ("P2: one two\n", "expected numbers after 'P2' in"),
         ("P2: nan 0 0 0 0 1 0 0 0 0 1 0\n", "expected finite numbers"),
         ("P2: 0 0 0 0 0 0 0 0 0 0 1 0\n", "focal lengths above zero"),
+        (f"{KITTI}S_rect_02: 1242\n", "expected 2 numbers in S_rect_02 of .*, found 1"),
+        (f"{KITTI}P2: 1 0 0 0 0 1 0 0 0 0 1 0\n", "'P2' stands for the second time in .*:6"),
+        (KITTI.replace("R0_rect: 1", "R0_rect: 9"), "expected a rotation in .* R0_rect"),
+        (" " * (1 << 18) + KITTI, "longer than 262144 bytes"),
     ],
 )
 def test_a_broken_kitti_file_is_told(tmp_path, content, what):
@@ -173,6 +182,13 @@ def test_a_broken_kitti_file_is_told(tmp_path, content, what):
         ("fx: 338", "fx: wide", "fx, fy, cx, cy"),
         ("res: [672, 376]", "res: 672", "res: .width, height."),
         ("T:", "T", "no YAML|three numbers"),
+        ("[0.6, -0.1, 0.25]", f"[0.6, {10**400}, 0.25]", "finite numbers in T and R"),
+        ("[0.6, -0.1, 0.25]", "[0.6, true, 0.25]", "finite numbers in T and R"),
+        ("fx: 338", f"fx: {10**400}", "expected fx, fy, cx, cy"),
+        ("fx: 338", "fx: 0", "fx, fy and res above zero in left_cam_calib"),
+        ("res: [672, 376]", "res: [672, 0]", "fx, fy and res above zero in left_cam_calib"),
+        ("lidar_calib", "[" * 10_000, "is no YAML: [^\n]*$"),
+        ("lidar_calib:", "lidar_calib", "is no YAML: [^\n]*$"),
     ],
 )
 def test_a_broken_radiate_file_is_told(tmp_path, old, new, what):
