@@ -13,7 +13,7 @@ from test_virtual import Calls, Script, outcomes, run, telling
 from avrt.drivers.wall import WallLoop
 from avrt.kernel import Kernel
 from avrt.model.commands import Dispatch, Publish
-from avrt.model.events import Arrived, Completed, Drain
+from avrt.model.events import Arrived, Completed, Drain, Failed, Hung
 from pipelines import Limits, examples, scenarios
 
 PATIENCE_NS = 10**6
@@ -68,8 +68,6 @@ class FakeWorker(Script):
         return future
 
     def hung(self, job, at_ns):
-        from avrt.model.events import Hung  # noqa: PLC0415
-
         self.given_up.append((job, at_ns))
         return Hung(job)
 
@@ -149,6 +147,33 @@ def test_a_late_driver_loses_no_release_and_moves_none(scenario, delays):
         assert kernel.handle(at_ns, events) == commands
     assert not kernel.working_jobs
     assert sum(Drain() in events for _, events, _ in calls) == 1
+
+
+class Reported(Script):
+    """A worker whose jobs end when a run reported them."""
+
+    def __init__(self, scenario, calls):
+        super().__init__(scenario)
+        self.ended_ns = {
+            event.job: at_ns
+            for at_ns, events, _ in calls
+            for event in events
+            if isinstance(event, Completed | Failed | Hung)
+        }
+
+    def start(self, command, at_ns):
+        super().start(command, at_ns)
+        return self.ended_ns[command.job] - at_ns
+
+
+@examples(60)
+@given(wall_scenarios(), st.lists(st.integers(0, 9), min_size=1, max_size=4))
+def test_decisions_follow_from_the_log_and_from_when_ends_were_reported(scenario, delays):
+    """Virtual time, never late, decides the same when each job takes what the late run reported."""
+    assume(scenario.spec.sources and scenario.arrivals)
+    feed = arrivals(scenario)
+    calls, _ = wall_run(scenario.spec, FakeWorker(scenario, FakeWall()), feed, tuple(delays))
+    assert telling(run(scenario.spec, Reported(scenario, calls), feed)) == telling(calls)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5))
