@@ -1,7 +1,8 @@
 """Writes a run record on a thread of its own, so that encoding a cloud delays no decision.
 
 What is to be written waits in one bounded queue and is written in that order, so the record is the
-same as if it had been written at once; a full queue makes the driver wait. Whatever goes wrong
+same as if it had been written at once; a full queue makes the driver wait. Of messages, which may
+be large, fewer wait than of lines. Whatever goes wrong
 while writing (a full disk) is raised at the next thing to be written, or at the end.
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from avrt.model.message import Message
 
 WAITING_MAX = 256
+MESSAGES_MAX = 32
 
 
 class Recorder:
@@ -40,6 +42,7 @@ class Recorder:
         self._newest: dict[str, RawMessage] = {}
         self.not_recorded: dict[str, tuple[int, str]] = {}
         self._queue: Queue[Callable[[], object] | None] = Queue(WAITING_MAX)
+        self._room = threading.Semaphore(MESSAGES_MAX)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="avrt-record", daemon=True)
         self._ended = threading.Event()
@@ -58,12 +61,12 @@ class Recorder:
         for raw in (item.raw_info, item.raw):
             if raw is not None and self._newest.get(raw.topic) is not raw:
                 self._newest[raw.topic] = raw
-                self._put(partial(self._record.input, raw.topic, raw))
+                self._put_message(partial(self._record.input, raw.topic, raw))
 
     def output(self, stage: str, message: Message[object]) -> None:
         """Record an output; one that has no form in the record is counted."""
         if self._record is not None:
-            self._put(partial(self._output, self._record, stage, message))
+            self._put_message(partial(self._output, self._record, stage, message))
 
     def execution(self, task: str, index: int, result: Result, at_ns: int) -> None:
         """Record what a job took here."""
@@ -99,10 +102,22 @@ class Recorder:
             raise self._error
         self._queue.put(call)
 
+    def _put_message(self, call: Callable[[], object]) -> None:
+        """Put what holds a message, once there is room for it."""
+        self._room.acquire()
+        self._put(partial(self._write_message, call))
+
+    def _write_message(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        finally:
+            self._room.release()
+
     def _serve(self) -> None:
         while (call := self._queue.get()) is not None:
             if self._error is None and (error := raised_by(call)) is not None:
                 self._error = error
+                self._room.release(MESSAGES_MAX)  # nobody waits for what is not written any more
         self._ended.set()
 
     def _output(self, record: RunRecord, stage: str, message: Message[object]) -> None:

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from avrt.drivers.recorder import Recorder
+from avrt.drivers.recorder import MESSAGES_MAX, WAITING_MAX, Recorder
+from avrt.model.message import Message, Stamp
 
 FOREVER_S = 60
 FULL = OSError(28, "No space left on device")
@@ -85,3 +86,56 @@ def test_ctrl_c_while_closing_gives_up_what_waits_and_nothing_is_written_after_i
         recorder.close()
     assert recorder._ended.is_set()
     assert record.lines == [(0, "line 0")]
+
+
+def test_few_messages_wait_and_many_lines(make_message):
+    """A disk slower than the sensors must not fill the memory with clouds."""
+    gate, held = threading.Event(), []
+
+    class Slow(Written):
+        def output(self, _stage, message):
+            held.append(message)
+            assert gate.wait(FOREVER_S)
+            return True
+
+    recorder = Recorder(Slow())
+    taken = []
+
+    def give():
+        for _ in range(2 * MESSAGES_MAX):
+            recorder.output("stage", make_message())
+            taken.append(1)
+
+    giver = threading.Thread(target=give)
+    giver.start()
+    while len(taken) < MESSAGES_MAX:
+        giver.join(0.001)
+    for i in range(WAITING_MAX - MESSAGES_MAX):
+        recorder.journal(i, "line")  # does not wait
+    assert len(taken) == MESSAGES_MAX
+    gate.set()
+    giver.join(FOREVER_S)
+    recorder.close()
+    assert len(held) == 2 * MESSAGES_MAX
+
+
+def test_whoever_waits_for_room_learns_that_nothing_is_written_any_more(make_message):
+    class Full(Written):
+        def output(self, _stage, _message):
+            raise FULL
+
+    recorder = Recorder(Full())
+
+    def write_on():
+        for _ in range(100_000):
+            recorder.output("stage", make_message())
+
+    with pytest.raises(OSError, match="No space left"):
+        write_on()
+    with pytest.raises(OSError, match="No space left"):
+        recorder.close()
+
+
+@pytest.fixture
+def make_message():
+    return lambda: Message(Stamp("stage", 0, 0, 0, 0), {"n": 1})
