@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from avrt.payload import EgoMotion
 
 TILT_MAX = math.radians(15)
+SPEED_SIGMA_MAX = 2.0  # m/s: a motion less certain than this would do more harm than good
+
+
+def is_known(ego: EgoMotion) -> bool:
+    """Tell whether a motion is known well enough to move things by it.
+
+    An estimator that has just begun tells a speed of zero, and how little that means.
+    """
+    return float(ego.covariance[0, 0]) <= SPEED_SIGMA_MAX**2
 
 
 @dataclass(frozen=True, slots=True)

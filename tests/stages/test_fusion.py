@@ -278,6 +278,20 @@ def test_a_motion_that_is_no_number_is_left_out():
     assert [one.misses for one in tracks.objects] == [0, 0, 0, 0]
 
 
+def test_a_motion_that_is_not_known_yet_is_left_out():
+    """An estimator that has just begun says that the vehicle stands, give or take 15 m/s."""
+    world = Traffic(CARS, speed=8.0, seed=1)
+    begun = replace(world.ego(0.0).payload, speed=0.0, covariance=np.diag([225.0, 0.09]))
+    tracker, other = made(), made()
+    first = world.lidar(0.0)
+    told = tracker.process(lidar=first, ego=world.message("base", 0.0, begun))
+    other.process(lidar=first)
+    assert used(told, "ego").anomaly == "its speed is not known within 2 m/s"
+    for k in (1, 2, 3):
+        given = {"lidar": world.lidar(0.1 * k), "ego": world.ego(0.1 * k)}
+        assert tracker.process(**given).objects[0].vx == other.process(**given).objects[0].vx
+
+
 @given(
     numbers=st.lists(
         st.floats(width=32) | st.sampled_from([0.0, -0.0, 1e30, -1e30]), min_size=48, max_size=48

@@ -152,6 +152,13 @@ def test_what_was_seen_early_in_the_scan_has_come_nearer_by_its_stamp():
     assert left[0] == pytest.approx(29.5 - 0.07, abs=METRES)
 
 
+def test_a_motion_that_is_not_known_moves_nothing():
+    level = picture([(30.0, 10.0, 60.0)])
+    doubted = EgoMotion(0.0, 0.0, 0.0, 10.0, 0.0, np.diag([25.0, 0.0]), ())
+    told = Message(Stamp("ego", 0, 0, 0, 0, "base_link"), doubted)
+    assert found(level, told, pfa=1e-8).xy.tolist() == found(level, pfa=1e-8).xy.tolist()
+
+
 def test_stamps_of_the_start_move_the_other_way():
     level = picture([(30.0, 10.0, 60.0), (30.0, 350.0, 60.0)])
     driven = found(level, moving(10.0), pfa=1e-8, stamped="start")

@@ -121,6 +121,14 @@ def test_standing_targets_are_dropped_outside_the_own_way_only():
     assert kept(payload, None, moving_min=1.0).count == 4
 
 
+def test_nothing_is_taken_for_standing_while_the_own_speed_is_not_known():
+    """Ahead at the vehicle's own speed the range rate is zero, as of what stands before a start."""
+    begun = EgoMotion(0.0, 0.0, 0.0, 0.0, 0.0, np.diag([225.0, 0.09]), ())
+    payload = targets([(30, 3.5)], range_rate=[0.0])
+    assert kept(payload, ego(0.0), moving_min=1.0).count == 0
+    assert kept(payload, begun, moving_min=1.0).count == 1
+
+
 def test_what_has_no_doppler_is_not_taken_for_standing():
     assert kept(targets([(20, 10)]), ego(15.0), moving_min=1.0).count == 1
 

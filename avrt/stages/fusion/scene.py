@@ -46,9 +46,10 @@ RANKS = ("ego", "lidar", "radar", "camera")
 
 @dataclass(frozen=True, slots=True)
 class EgoLook:
-    """One message of the vehicle's own motion: how the tracker's frame moves; None if unusable."""
+    """One message of the vehicle's own motion: how the tracker's frame moves, or why not."""
 
     twist: Twist | None
+    unusable: str = ""
 
 
 Look = EgoLook | LidarLook | RadarLook | CameraLook
@@ -109,7 +110,7 @@ class Steps:
     def __call__(self, scene: Scene, key: Key, look: Look) -> Scene:
         """Return the scene after one look, captured at key[0]."""
         if isinstance(look, EgoLook):
-            return _driven(scene, key[0], look.twist)
+            return _driven(scene, key[0], look)
         scene = scene.predicted(key[0])
         known, agreement = scene.hypotheses, scene.agreement
         match look:
@@ -128,10 +129,11 @@ class Steps:
         )
 
 
-def _driven(scene: Scene, at_ns: int, twist: Twist | None) -> Scene:
+def _driven(scene: Scene, at_ns: int, look: EgoLook) -> Scene:
     """Return the scene after the vehicle's motion was measured."""
+    twist = look.twist
     if twist is None:
-        outcome = Outcome(at_ns, dropped=1, anomaly="its speed or yaw rate is no number")
+        outcome = Outcome(at_ns, dropped=1, anomaly=look.unusable)
         return replace(scene, outcomes=_with(scene, "ego", outcome))
     was = scene.twist
     residual = math.hypot(twist.x - was.x, twist.y - was.y) if scene.has_ego else None

@@ -43,6 +43,7 @@ from avrt.stages.fusion.planar import Twist, mounted
 from avrt.stages.fusion.radar_model import RadarLook, RadarView
 from avrt.stages.fusion.scene import RANKS, EgoLook, Scene, Steps
 from avrt.stages.geometry import half_extents
+from avrt.stages.mounting import SPEED_SIGMA_MAX, is_known
 from avrt.stages.parameters import check_number, check_positive, check_probability
 from avrt.units import NS_PER_S
 
@@ -190,9 +191,7 @@ class Tracker(Stage):
         own = message.stamp.frame
         match message.payload:
             case EgoMotion() as motion if name == "ego":
-                to_frame = self._between(self.vehicle_frame, frame)
-                known = math.isfinite(motion.speed) and math.isfinite(motion.yaw_rate)
-                return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame) if known else None)
+                return _ego_look(motion, self._between(self.vehicle_frame, frame))
             case Detections() as found if name == "lidar":
                 return LidarLook.of(found, self._between(own, frame))
             case Targets() as targets if name == "radar":
@@ -212,6 +211,14 @@ class Tracker(Stage):
         tracks = [_track(one, state.names[one.birth][0], twist, at_ns) for one in scene.hypotheses]
         inputs = tuple(_use(name, state, scene, at_ns) for name in RANKS if name in state.inputs)
         return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs)
+
+
+def _ego_look(motion: EgoMotion, to_frame: Matrix) -> EgoLook:
+    if not (math.isfinite(motion.speed) and math.isfinite(motion.yaw_rate)):
+        return EgoLook(None, "its speed or yaw rate is no number")
+    if not is_known(motion):
+        return EgoLook(None, f"its speed is not known within {SPEED_SIGMA_MAX:g} m/s")
+    return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame))
 
 
 def _begun(history: SceneHistory, looks: Sequence[tuple[Key, Look]], steps: Steps) -> SceneHistory:

@@ -27,6 +27,7 @@ import numpy as np
 from avrt.errors import SpecError
 from avrt.model.frames import Frames, inverted
 from avrt.model.stage import Stage
+from avrt.stages.mounting import is_known
 from avrt.stages.parameters import check_number, check_positive
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from avrt.model.message import Message
     from avrt.payload import EgoMotion, PointCloud
 
-SPEED_SIGMA_MAX = 2.0  # m/s: a motion less certain than this would do more harm than good
 STAMPS = {"start": 0.0, "middle": 0.5, "end": 1.0}
 """Which share of the sweep is over at its stamp."""
 Direction = Literal["unknown", "counterclockwise", "clockwise"]
@@ -87,7 +87,7 @@ class Deskew(Stage):
     ) -> PointCloud:
         """Return the sweep with its points where they were at its stamp, in its own frame."""
         payload = cloud.payload
-        if payload.compensated or ego is None or not _is_known(ego.payload):
+        if payload.compensated or ego is None or not is_known(ego.payload):
             return payload
         seconds = self._seconds(payload)
         if seconds is None:
@@ -114,10 +114,6 @@ class Deskew(Stage):
             turned = -turned
         share = np.mod(turned, np.float32(2 * np.pi)) / np.float32(2 * np.pi)
         return np.asarray(share * self.sweep + self.first, np.float32)
-
-
-def _is_known(ego: EgoMotion) -> bool:
-    return float(ego.covariance[0, 0]) <= SPEED_SIGMA_MAX**2
 
 
 def _moved(

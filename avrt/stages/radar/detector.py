@@ -32,7 +32,7 @@ from PIL import Image as PillowImage
 from avrt.errors import DataFault, SpecError
 from avrt.model.stage import Stage
 from avrt.payload import Image, Targets
-from avrt.stages.mounting import Mounts
+from avrt.stages.mounting import Mounts, is_known
 from avrt.stages.parameters import (
     check_below,
     check_choice,
@@ -151,7 +151,7 @@ class CfarDetector(Stage):
         """
         found = self._returns(self._picture(image.payload))
         distance, xy = self.grid.distance(found.row), self.grid.xy(found.row, found.column)
-        if ego is not None:
+        if ego is not None and is_known(ego.payload):
             mount = self.mounts.of(image.stamp.frame)
             xy = mount.moved_on(xy, self._seconds_left(found.column), ego.payload)
         across = distance * math.radians(self.beam_width) / SQRT_12

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.model.stage import Stage
-from avrt.stages.mounting import Mounts
+from avrt.stages.mounting import Mounts, is_known
 from avrt.stages.parameters import (
     check_below,
     check_not_negative,
@@ -89,7 +89,7 @@ class TargetFilter(Stage):
         x, y = mount.placed(found.xy).T
         own_way = (x > 0) & (np.abs(y) < self.corridor_half_width)
         dropped = found.strength < self.strength_min
-        if ego is not None:
+        if ego is not None and is_known(ego.payload):
             dropped |= np.abs(ground_speed(found, ego.payload, mount)) < self.moving_min
         kept = own_way | ~dropped
         return nearest(chosen(found, np.nonzero(kept)[0]), self.targets_max, own_way[kept])
