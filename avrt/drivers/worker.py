@@ -23,6 +23,7 @@ from avrt.exec.runner import Result, Stream, wait
 from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.message import Message, Origin, Stamp
+from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest
 from avrt.payload.seal import sealed
 from avrt.units import format_ns
@@ -234,6 +235,8 @@ class ReplayWorker:
         self._messages[command.buffer] = message
         self.digest.add(draft.stage, sequence, draft.digest)
         self._recorder.output(draft.stage, message)
+        if isinstance(message.payload, Tracks):
+            self._figures.stages[draft.stage].told(message.payload.anomalies)
 
     def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
         name = running.stage.name

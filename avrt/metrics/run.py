@@ -6,6 +6,7 @@ report made later says the same.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -28,10 +29,14 @@ from avrt.model.records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
 
 MISSES_KEPT = 20
+ANOMALIES_KEPT = 32  # kinds a stage
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class StageFigures:
@@ -51,6 +56,8 @@ class StageFigures:
         self.overruns = 0
         self.violations = 0
         self.absent: Counter[str] = Counter()
+        self.anomalies: dict[str, int] = {}
+        self._anomaly_of: dict[str, str] = {}
         self.causes: Counter[tuple[str, str]] = Counter()
 
     def job(self, record: JobRecord) -> None:
@@ -86,6 +93,17 @@ class StageFigures:
         else:
             self.host_execution.add(host_ns)
 
+    def told(self, anomalies: Iterable[str]) -> None:
+        """Note what an output says is wrong; texts that differ in numbers only count as the first.
+
+        No more than ANOMALIES_KEPT different ones are kept.
+        """
+        for text in anomalies:
+            kind = NUMBER.sub("#", text)
+            if kind in self._anomaly_of or len(self._anomaly_of) < ANOMALIES_KEPT:
+                first = self._anomaly_of.setdefault(kind, text)
+                self.anomalies[first] = self.anomalies.get(first, 0) + 1
+
     def jobs(self) -> dict[str, int]:
         """Return the count of each outcome; what is released and has none is open."""
         counts: dict[str, int] = {"released": self.released}
@@ -111,6 +129,7 @@ class StageFigures:
             "overruns": self.overruns,
             "window_violations": self.violations,
             "absent_inputs": dict(sorted(self.absent.items())),
+            "anomalies": dict(self.anomalies),
             "late_because": [
                 {"kind": kind, "by": by, "ns": total_ns}
                 for (kind, by), total_ns in sorted(

@@ -136,3 +136,8 @@ class Tracks:
     ego_speed: float
     yaw_rate: float = 0.0
     inputs: tuple[SensorUse, ...] = ()
+
+    @property
+    def anomalies(self) -> tuple[str, ...]:
+        """What is wrong with its inputs now, a line each: the input's name and its anomaly."""
+        return tuple(f"{one.name}: {one.anomaly}" for one in self.inputs if one.anomaly)

@@ -191,8 +191,13 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
         warm_ns = {
             name: run["stages"][name]["warmup"]["warm_ns"] for name in summary.figures.stages
         }
+        told = {
+            name: {str(text): _whole(n) for text, n in run["stages"][name]["anomalies"].items()}
+            for name in summary.figures.stages
+        }
         for name, ns in warm_ns.items():
             summary.figures.stages[name].warm_ns = None if ns is None else _whole(ns)
+            summary.figures.stages[name].anomalies = told[name]
         wakeup_late_ns = {
             name: None
             if run["wakeup_late_ns"][name] is None

@@ -250,6 +250,8 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {count} {reason}")
     for absent, count in sorted(stage.absent.items()):
         yield Text(f"{spec.name}: {_jobs(count)} ran without {absent}")
+    for anomaly, count in stage.anomalies.items():
+        yield Text(f"{spec.name}: {anomaly} ({count}x)", style="yellow")
     if stage.overruns:
         yield Text(f"{spec.name}: {_jobs(stage.overruns)} overran the budget", style="yellow")
     if stage.violations:

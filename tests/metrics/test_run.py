@@ -1,12 +1,13 @@
 """The figures of a run add up: every record of every kind is counted where it belongs."""
 
 from collections import Counter
+from itertools import product
 
 from builder import Bench, stage, timer
 from hypothesis import given
 from tracing import drive
 
-from avrt.metrics.run import MISSES_KEPT, RunFigures
+from avrt.metrics.run import ANOMALIES_KEPT, MISSES_KEPT, RunFigures, StageFigures
 from avrt.model.codec import from_json, to_json
 from avrt.model.records import (
     OUTCOMES,
@@ -31,6 +32,16 @@ def figures_of(trace, end=None):
     for _, command in trace.commands[:end]:
         figures.take(command)
     return figures
+
+
+def test_anomalies_are_counted_by_kind_and_no_more_kinds_than_the_limit_are_kept():
+    figures = StageFigures()
+    words = ["".join(pair) for pair in product("abcdefgh", repeat=2)]
+    for seconds in (1.5, 2.5):
+        figures.told([f"radar: silent for {seconds} s", *words])
+    assert figures.anomalies["radar: silent for 1.5 s"] == 2
+    assert len(figures.anomalies) == ANOMALIES_KEPT
+    assert set(figures.anomalies.values()) == {2}
 
 
 @examples(40)

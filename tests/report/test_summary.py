@@ -15,6 +15,7 @@ from avrt.model.codec import encode, to_json
 from avrt.model.commands import Dispatch, Record
 from avrt.model.records import OUTCOMES, ChainBroken, JobRecord
 from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, StageSpec
+from avrt.payload import SensorUse, Tracks
 from avrt.report.summary import read_summary
 from avrt.report.terminal import render
 
@@ -86,6 +87,21 @@ def test_the_record_says_what_the_run_said(run):
         assert read[key] == live[key], key
     assert read == live
     assert json.loads(json.dumps(live)) == live
+
+
+def test_what_the_tracks_say_of_their_inputs_is_counted_and_shown(make_drive, tmp_path):
+    def scene(cloud):
+        off = f"boxes lie {60 + cloud.stamp.sequence} px off"
+        inputs = (SensorUse("camera", 0, anomaly=off), SensorUse("lidar", 0))
+        return Tracks((), 0.0, inputs=inputs)
+
+    pipeline = avrt.Pipeline("p")
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    pipeline.add(scene, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="50 ms")
+    run = pipeline.replay(make_drive(4, topics=("/lidar",)), out=tmp_path / "run.mcap")
+    assert run.data["stages"]["scene"]["anomalies"] == {"camera: boxes lie 60 px off": 4}
+    assert "scene: camera: boxes lie 60 px off (4x)" in text_of(run.summary)
+    assert read_summary(tmp_path / "run.mcap").data() == run.data
 
 
 def test_both_are_shown_alike(run):
