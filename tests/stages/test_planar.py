@@ -51,12 +51,13 @@ def test_a_quarter_turn_is_told():
 def test_a_standing_thing_stays_where_it_is_whatever_the_frame_does(shift, dt):
     mean = np.array([20.0, 3.0, 0.0, 0.0, 0.4])
     covariance = np.diag([0.5, 0.1, 4.0, 1.0, 0.1])
-    moved, spread = tracking.predict(mean, covariance, dt, shift)
+    both = np.stack([mean, -mean]), np.stack([covariance, covariance])
+    (moved, _), (spread, _) = tracking.predict(*both, dt, shift)
     back = np.array(matrix(shift)).reshape(3, 4)
     assert back[:2, :2] @ moved[:2] + back[:2, 3] == pytest.approx(mean[:2])
     assert math.remainder(moved[4] + shift.yaw - 0.4, 2 * math.pi) == pytest.approx(0.0, abs=1e-9)
     assert np.linalg.eigvalsh(spread).min() > 0
     turned = back[:2, :2] @ spread[:2, :2] @ back[:2, :2].T
-    still, widened = tracking.predict(mean, covariance, dt, Shift())
+    (still, _), (widened, _) = tracking.predict(*both, dt, Shift())
     assert still[:2] == pytest.approx(mean[:2])
     assert turned == pytest.approx(widened[:2, :2])

@@ -82,7 +82,8 @@ def test_covariance_stays_symmetric_and_positive_definite(x, y, yaw, dts):
     mean = np.array([x, y, 0.0, 0.0, yaw])
     covariance = np.diag([0.1, 0.1, 36.0, 6.0, 0.1])
     for k, dt in enumerate(dts):
-        mean, covariance = tracking.predict(mean, covariance, dt, Shift(7.0 * dt, 0.1, 0.3 * dt))
+        shift = Shift(7.0 * dt, 0.1, 0.3 * dt)
+        (mean,), (covariance,) = tracking.predict(mean[None], covariance[None], dt, shift)
         mean, covariance = tracking.update(
             mean, covariance, (x + 0.1 * k, y, yaw + 0.2 * k), (0.2, 0.2)
         )

@@ -19,6 +19,8 @@ from avrt.stages.fusion.existence import DISPUTED, detected, missed, survived
 from avrt.stages.geometry import resized, wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from avrt.payload import Detection
@@ -89,17 +91,6 @@ class Hypothesis:
         """Return the names of the sensors that support it at a time."""
         return tuple(name for name, seen_ns in self.support if at_ns - seen_ns <= SUPPORT_MAX_NS)
 
-    def predicted(self, dt: float, shift: Shift) -> Hypothesis:
-        """Return the hypothesis `dt` seconds later, when the frame has gone along `shift`."""
-        mean, covariance = tracking.predict(self.mean, self.covariance, dt, shift)
-        return replace(
-            self,
-            mean=mean,
-            covariance=covariance,
-            existence=survived(self.existence, dt),
-            nearest_x=self.nearest_x + float(mean[0] - self.mean[0]),
-        )
-
     def shown(
         self, sensor: str, at_ns: int, rate: float, ratio: float, *, ranging: bool = True
     ) -> Hypothesis:
@@ -127,6 +118,28 @@ class Hypothesis:
             misses=self.misses + 1 if sensor == self.shown_by else self.misses,
             support=others,
         )
+
+
+def predicted(known: Sequence[Hypothesis], dt: float, shift: Shift) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses `dt` seconds later, when the frame has gone along `shift`."""
+    if not known:
+        return ()
+    means, covariances = tracking.predict(
+        np.stack([one.mean for one in known]),
+        np.stack([one.covariance for one in known]),
+        dt,
+        shift,
+    )
+    return tuple(
+        replace(
+            one,
+            mean=mean,
+            covariance=covariance,
+            existence=survived(one.existence, dt),
+            nearest_x=one.nearest_x + float(mean[0] - one.mean[0]),
+        )
+        for one, mean, covariance in zip(known, means, covariances, strict=True)
+    )
 
 
 def noise(detection: Detection) -> tuple[float, float]:

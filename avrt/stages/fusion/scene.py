@@ -20,6 +20,7 @@ import numpy as np
 
 from avrt.stages.fusion.agreement import Agreement
 from avrt.stages.fusion.camera_model import CameraLook
+from avrt.stages.fusion.hypothesis import predicted
 from avrt.stages.fusion.lidar_model import LidarLook
 from avrt.stages.fusion.looks import Outcome, Rules
 from avrt.stages.fusion.planar import Shift, Twist
@@ -91,7 +92,7 @@ class Scene:
             return replace(self, at_ns=at_ns, moved=Shift(), moved_ns=at_ns)
         dt = (at_ns - self.at_ns) / NS_PER_S
         shift = self.moved.then(self.twist.during((at_ns - self.moved_ns) / NS_PER_S))
-        moved = tuple(one.predicted(dt, shift) for one in self.hypotheses)
+        moved = predicted(self.hypotheses, dt, shift)
         return replace(self, hypotheses=moved, at_ns=at_ns, moved=Shift(), moved_ns=at_ns)
 
 

@@ -34,33 +34,30 @@ YAW_NOISE = 0.01  # rad^2/s
 def predict(
     mean: NDArray[np.float64], covariance: NDArray[np.float64], dt: float, shift: Shift
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean (5,) and covariance (5, 5) after `dt` seconds, dt >= 0.
+    """Return mean (K, 5) and covariance (K, 5, 5) after `dt` seconds, dt >= 0.
 
-    `shift` is where the tracker's frame went meanwhile.
+    `shift` is where the tracker's frame went meanwhile: everything moves and turns the other way.
+    The noise is the same in all directions, so it needs no turning.
     """
-    step = np.eye(STATES)
-    step[0, 2] = step[1, 3] = dt
-    moved = mean + np.array([mean[2] * dt - shift.x, mean[3] * dt - shift.y, 0.0, 0.0, 0.0])
+    cos, sin = math.cos(shift.yaw), math.sin(shift.yaw)
+    turn, onward = np.eye(STATES), np.eye(STATES)
+    turn[:2, :2] = turn[2:4, 2:4] = [[cos, sin], [-sin, cos]]
+    onward[0, 2] = onward[1, 3] = dt
+    step = turn @ onward
+    moved = mean @ step.T - turn @ (shift.x, shift.y, 0.0, 0.0, shift.yaw)
+    moved[:, 4] = [wrapped(yaw) for yaw in moved[:, 4].tolist()]
+    after = step @ covariance @ step.T + _noise(dt)
+    return moved, (after + after.transpose(0, 2, 1)) / 2
+
+
+def _noise(dt: float) -> NDArray[np.float64]:
+    """Return the covariance that `dt` seconds add, (5, 5)."""
     noise = np.zeros((STATES, STATES))
     noise[[0, 1], [0, 1]] = ACCELERATION_NOISE * dt**3 / 3
     noise[[0, 2, 1, 3], [2, 0, 3, 1]] = ACCELERATION_NOISE * dt**2 / 2
     noise[[2, 3], [2, 3]] = ACCELERATION_NOISE * dt
     noise[4, 4] = YAW_NOISE * dt
-    after = step @ covariance @ step.T + noise
-    return (moved, after) if shift.yaw == 0 else turned(moved, after, -shift.yaw)
-
-
-def turned(
-    mean: NDArray[np.float64], covariance: NDArray[np.float64], angle: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the state as axes see it in which everything is turned left by `angle` radians."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    turn = np.eye(STATES)
-    turn[:2, :2] = turn[2:4, 2:4] = [[cos, -sin], [sin, cos]]
-    moved = turn @ mean
-    moved[4] = wrapped(float(moved[4]) + angle)
-    after = turn @ covariance @ turn.T
-    return moved, (after + after.T) / 2
+    return noise
 
 
 def update(
