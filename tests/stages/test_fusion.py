@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from traffic import Car, Traffic, frames, targets
 
 from avrt.errors import DataFault, SpecError
+from avrt.model.message import Message, Stamp
 from avrt.payload import Box, Detections
 from avrt.stages.fusion.tracker import Tracker
 
@@ -154,6 +155,42 @@ def test_radar_carries_tracks_that_lidar_lost():
         )
     assert [one.id for one in last.objects] == [one.id for one in before.objects]
     assert {one.sensors for one in last.objects} == {("radar",)}
+
+
+def test_radar_without_doppler_carries_what_moves_in_the_open_but_not_along_a_fence():
+    """Wherever a track drives along a fence, a post reflects near by."""
+    world = Traffic([Car(35, 3.5), Car(60, -4, -8, 0)], speed=8.0, seed=1)
+
+    def left_after(fence):
+        tracker = made()
+        drive(tracker, world, 10)
+        for k in range(10, 25):
+            t = 0.1 * k
+            ahead = [(x - 8.0 * t, -5.5, 0.0) for x in range(20, 80, 2)] if fence else []
+            last = tracker.process(
+                lidar=world.message("lidar", t, Detections()),
+                radar=world.radar(t - 0.02, doppler=False, extra=ahead),
+                ego=world.ego(t - 0.01),
+            )
+        return [round(one.vx, -1) for one in last.objects]
+
+    assert left_after(fence=False) == [-10.0, 0.0]
+    assert left_after(fence=True) == [0.0]
+
+
+def test_a_target_among_many_says_less_than_one_alone():
+    """All of them may lie in the gate of a track whose place is not known well any more."""
+
+    def existence(*others):
+        tracker = made()
+        drive(tracker, Traffic([Car(40, 0)]), 5)
+        at_ns = 1_000_000_000
+        xy = [(40 - 2.1 - 3, 0.0), *others]  # the radar is 3 m ahead of the vehicle's origin
+        radar = Message(Stamp("radar", 7, at_ns, at_ns, at_ns, "radar"), targets(xy))
+        lidar = Traffic([]).lidar(1.0)
+        return tracker.process(lidar=lidar, radar=radar).objects[0].existence
+
+    assert existence((36, 1.5), (36, -1.5), (38, 1), (38, -1)) < existence()
 
 
 def test_the_range_rate_tells_the_speed_at_once():

@@ -50,7 +50,7 @@ class Hypothesis:
         votes: weight of each class in LABELS.
         turned: detections in a row that lay across its orientation.
         support: the sensors whose newest look at its place showed it, and when they did, ns.
-        shown_by: the ranging sensor that showed it last; its misses count towards the end.
+        shown_by: the sensor that carries it, see `shown`; its misses count towards the end.
         nearest_x: its near face where a sweep showed it, metres; NaN where none did.
         points: (P, 3) float32 of the newest detection.
     """
@@ -87,25 +87,30 @@ class Hypothesis:
         """Standard deviation of the position along its worse axis, metres."""
         return math.sqrt(max(float(self.covariance[0, 0]), float(self.covariance[1, 1])))
 
+    @property
+    def speed(self) -> float:
+        """Speed over ground, m/s."""
+        return math.hypot(float(self.mean[2]), float(self.mean[3]))
+
     def sensors(self, at_ns: int) -> tuple[str, ...]:
         """Return the names of the sensors that support it at a time."""
         return tuple(name for name, seen_ns in self.support if at_ns - seen_ns <= SUPPORT_MAX_NS)
 
     def shown(
-        self, sensor: str, at_ns: int, rate: float, ratio: float, *, ranging: bool = True
+        self, sensor: str, at_ns: int, rate: float, ratio: float, *, carries: bool = True
     ) -> Hypothesis:
         """Return the hypothesis after a look that showed it; see `existence.detected`.
 
-        `ranging` tells that the sensor measures distance.
+        `carries` tells that this sensor alone can keep it: it measures where the thing is.
         """
         others = [one for one in self.support if one[0] != sensor]
         return replace(
             self,
             existence=detected(self.existence, rate, ratio),
             hits=self.hits + 1,
-            misses=0 if ranging else self.misses,
+            misses=0 if carries else self.misses,
             support=tuple(sorted([*others, (sensor, at_ns)])),
-            shown_by=sensor if ranging else self.shown_by,
+            shown_by=sensor if carries else self.shown_by,
         )
 
     def missed(self, sensor: str, at_ns: int, rate: float) -> Hypothesis:

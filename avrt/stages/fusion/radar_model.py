@@ -13,7 +13,10 @@ u . (v_object - v_sensor), where v_sensor = v_ego + yaw rate x lever arm. It mea
 at once, which a position does only over time.
 
 What else reflects near a track tells how much a target there says: along walls and fences there is
-always one. A target that belongs to no track may start one, see `radar_births`.
+always one, so all targets around it but one count as clutter, those in its gate too. And wherever a
+track drives among them, something that stands reflects near by: there, targets without a range rate
+carry a track only while it stands, and one that moves ends when no other sensor shows it any more.
+A target that belongs to no track may start one, see `radar_births`.
 
 Shape letters: N targets, K tracks.
 """
@@ -30,7 +33,7 @@ from avrt.stages.fusion import tracking
 from avrt.stages.fusion.hypothesis import headed
 from avrt.stages.fusion.looks import Outcome, Seen
 from avrt.stages.fusion.planar import heading
-from avrt.stages.fusion.radar_births import Candidate, started_by
+from avrt.stages.fusion.radar_births import MOVING, Candidate, started_by
 from avrt.stages.fusion.reflection import against, within
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ CLUTTER_RATES = 8.0  # m/s: range rates of clutter spread over this much
 GATE = 3.03  # root of the 99 % quantile of chi-square in two dimensions: clutter is dense
 RATE = 0.5  # chance that a cycle shows a vehicle in view
 CLUTTER, CLUTTER_REACH = 0.003, 8.0  # false targets, at least, 1/m^2; metres they are counted in
+SURE = 10.0  # times: as much likelier a track's than clutter's is a target that needs no range rate
 UNTOLD = 0.5  # metres: standard deviation of a radar that does not tell its own
 UNTOLD_ANGLE = 0.005  # radians, likewise, across the line of sight
 CLEAR = 2.0  # metres: a target nearer to the outline of a track starts none
@@ -131,7 +135,9 @@ class RadarLook:
         for i, one in enumerate(known):
             mine = np.nonzero(owner == i)[0]
             if len(mine):
-                seen = one.shown(SENSOR, key[0], RATE, float(ratio[mine].max()))
+                evidence = float(ratio[mine].max())
+                carries = evidence > SURE or one.speed < MOVING or self._tells_motion(mine)
+                seen = one.shown(SENSOR, key[0], RATE, evidence, carries=carries)
                 moved, apart = self._corrected(seen, mine, own, sight)
                 residual.append(apart)
                 after.append(rules.judged(moved))
@@ -148,6 +154,11 @@ class RadarLook:
             residual=float(np.median(residual)) if residual else None,
         )
         return Seen(after, started, outcome)
+
+    def _tells_motion(self, rows: NDArray[np.int64]) -> bool:
+        """Tell whether any of these targets says how fast it is."""
+        known = np.isfinite(self.range_rate[rows]) | np.isfinite(self.velocity[rows]).all(axis=1)
+        return bool(known.any())
 
     def _covers(self, place: NDArray[np.float64]) -> bool:
         dx, dy = float(place[0]) - self.origin[0], float(place[1]) - self.origin[1]
@@ -178,8 +189,8 @@ class RadarLook:
             clear[near] &= np.hypot(apart[:, 0], apart[:, 1]) > CLEAR
             cost, density, gated = self._fit(one, near, apart, own, sight)
             better = near[gated & (cost < least[near])]
-            own_place = (away < CLUTTER_REACH).sum() - gated.sum()
-            clutter = max(CLUTTER, float(own_place) / (math.pi * CLUTTER_REACH**2))
+            others = int((away < CLUTTER_REACH).sum()) - 1
+            clutter = max(CLUTTER, others / (math.pi * CLUTTER_REACH**2))
             picked = np.isin(near, better)
             owner[better], least[better] = i, cost[picked]
             ratio[better] = density[picked] / clutter
