@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traffic import Car, Traffic, frames, targets
+from traffic import SIZE, Car, Traffic, frames, targets
 
 from avrt.errors import DataFault, SpecError
 from avrt.model.message import Message, Stamp
-from avrt.payload import Box, Detections
+from avrt.payload import Box, CameraInfo, Detections
 from avrt.stages.fusion.tracker import Tracker
 
 CARS = [Car(30, 0, 9, 0), Car(45, -3.5, 7, 0), Car(60, 4, -8, 0), Car(35, 3.5, 0, 0)]
@@ -70,10 +70,31 @@ def test_all_sensors_support_a_track_in_a_bend():
     assert last.yaw_rate == 0.1
 
 
-def test_a_missing_transform_names_both_frames():
+@pytest.mark.parametrize("name", ["radar", "camera"])
+def test_a_sensor_of_an_unknown_place_is_told_and_does_not_stop_the_others(name):
     world = Traffic(CARS)
-    with pytest.raises(DataFault, match=r"'radar'.*'lidar'"):
-        Tracker().process(lidar=world.lidar(0.0), radar=world.radar(0.0))
+    tracks = Tracker().process(lidar=world.lidar(0.0), **{name: getattr(world, name)(0.0)})
+    assert len(tracks.objects) == 4
+    assert used(tracks, name).anomaly == f"no transform leads from frame '{name}' to 'lidar'"
+    assert used(tracks, name).dropped >= 3
+
+
+@pytest.mark.parametrize("given", [("lidar",), ("lidar", "ego")])
+def test_without_the_place_of_what_the_tracks_rest_on_there_are_none(given):
+    world = Traffic(CARS)
+    frame = "" if "ego" in given else "elsewhere"
+    tracker = Tracker(vehicle_frame="base", frame=frame)
+    with pytest.raises(DataFault, match="no transform leads from frame"):
+        tracker.process(**{name: getattr(world, name)(0.0) for name in given})
+
+
+@pytest.mark.parametrize("info", [None, CameraInfo(*SIZE, np.zeros((3, 4)))])
+def test_a_camera_without_a_model_is_told_even_when_it_sees_nothing(info):
+    """Zeros are what a ROS driver sends for a camera that is not calibrated."""
+    world = Traffic(CARS)
+    bare = replace(world.camera(0.0, miss=True).payload, info=info)
+    tracks = made().process(lidar=world.lidar(0.0), camera=world.message("camera", 0.0, bare))
+    assert used(tracks, "camera").anomaly.startswith("no camera model")
 
 
 def test_a_camera_whose_mounting_is_wrong_by_five_degrees_is_told():

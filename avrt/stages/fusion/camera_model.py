@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.frames import Matrix
-    from avrt.payload import ImageDetections
+    from avrt.payload import CameraInfo, ImageDetections
     from avrt.stages.fusion.agreement import Agreement
     from avrt.stages.fusion.history import Key
     from avrt.stages.fusion.hypothesis import Hypothesis
@@ -106,16 +106,11 @@ class CameraLook:
     dropped: int = 0
 
     @classmethod
-    def of(cls, found: ImageDetections, to_camera: Matrix | None) -> CameraLook:
-        """Take what can be used; of too many those of the highest score.
-
-        Without a camera model, or when it is not known where the camera is, nothing can.
-        """
+    def of(cls, found: ImageDetections, info: CameraInfo, to_camera: Matrix) -> CameraLook:
+        """Take what can be used; of too many those of the highest score."""
         boxes = np.asarray(found.boxes, np.float64).reshape(-1, 4)
         scores = np.asarray(found.scores, np.float64).reshape(-1)
         size = (found.width_px, found.height_px)
-        if found.info is None or to_camera is None:
-            return cls(boxes[:0], scores[:0], (), np.zeros((3, 4)), size, len(boxes))
         usable = (np.abs(boxes) < FAR_PX).all(axis=1) & (scores >= SCORE_MIN)
         boxes = np.where(usable[:, None], boxes, 0.0)
         usable &= (boxes[:, 2:] - boxes[:, :2] > 1).all(axis=1)
@@ -123,7 +118,7 @@ class CameraLook:
         rows = order[usable[order]][:DETECTIONS_MAX]
         rigid = np.vstack([np.array(to_camera).reshape(3, 4), [0.0, 0.0, 0.0, 1.0]])
         labels = tuple(found.labels[i] for i in rows.tolist())
-        matrix = found.info.projection @ rigid
+        matrix = info.projection @ rigid
         return cls(boxes[rows], scores[rows], labels, matrix, size, len(boxes) - len(rows))
 
     @property
@@ -144,11 +139,6 @@ class CameraLook:
 
         `offset_max` is in radians.
         """
-        if not self.matrix.any():
-            told = "no camera model, or its messages name no frame" if self.dropped else ""
-            return Seen(
-                list(known), [], Outcome(key[0], dropped=self.dropped, anomaly=told)
-            ), agreement
         rows, rects = self._visible(known)
         pairs = self._pairs([known[i] for i in rows], rects)
         agreement = self._agreed(key[0], [known[i] for i in rows], pairs, agreement)

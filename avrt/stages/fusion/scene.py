@@ -47,13 +47,20 @@ RANKS = ("ego", "lidar", "radar", "camera")
 
 @dataclass(frozen=True, slots=True)
 class EgoLook:
-    """One message of the vehicle's own motion: how the tracker's frame moves, or why not."""
+    """One message of the vehicle's own motion: how the tracker's frame moves."""
 
-    twist: Twist | None
-    unusable: str = ""
+    twist: Twist
 
 
-Look = EgoLook | LidarLook | RadarLook | CameraLook
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """One message of any input that nothing can be made of: why, and how much was in it."""
+
+    why: str
+    dropped: int
+
+
+Look = EgoLook | LidarLook | RadarLook | CameraLook | Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,11 @@ class Steps:
 
     def __call__(self, scene: Scene, key: Key, look: Look) -> Scene:
         """Return the scene after one look, captured at key[0]."""
+        if isinstance(look, Unusable):
+            outcome = Outcome(key[0], dropped=look.dropped, anomaly=look.why)
+            return replace(scene, outcomes=_with(scene, RANKS[key[1]], outcome))
         if isinstance(look, EgoLook):
-            return _driven(scene, key[0], look)
+            return _driven(scene, key[0], look.twist)
         scene = scene.predicted(key[0])
         known, agreement = scene.hypotheses, scene.agreement
         match look:
@@ -130,12 +140,8 @@ class Steps:
         )
 
 
-def _driven(scene: Scene, at_ns: int, look: EgoLook) -> Scene:
+def _driven(scene: Scene, at_ns: int, twist: Twist) -> Scene:
     """Return the scene after the vehicle's motion was measured."""
-    twist = look.twist
-    if twist is None:
-        outcome = Outcome(at_ns, dropped=1, anomaly=look.unusable)
-        return replace(scene, outcomes=_with(scene, "ego", outcome))
     was = scene.twist
     residual = math.hypot(twist.x - was.x, twist.y - was.y) if scene.has_ego else None
     outcome = Outcome(at_ns, measurements=1, matched=1, residual=residual)

@@ -41,7 +41,7 @@ from avrt.stages.fusion.lidar_model import LidarLook
 from avrt.stages.fusion.looks import Rules
 from avrt.stages.fusion.planar import Twist, mounted
 from avrt.stages.fusion.radar_model import RadarLook, RadarView
-from avrt.stages.fusion.scene import RANKS, EgoLook, Scene, Steps
+from avrt.stages.fusion.scene import RANKS, EgoLook, Scene, Steps, Unusable
 from avrt.stages.geometry import half_extents
 from avrt.stages.mounting import SPEED_SIGMA_MAX, is_known
 from avrt.stages.parameters import check_number, check_positive, check_probability
@@ -143,7 +143,8 @@ class Tracker(Stage):
         """Return the tracks at the trigger's capture time, oldest first."""
         pairs = zip(RANKS, (ego, lidar, radar, camera), strict=True)
         given: dict[str, Given] = {name: one for name, one in pairs if one is not None}
-        trigger = given[self._trigger(given)].stamp
+        name_of_trigger = self._trigger(given)
+        trigger = given[name_of_trigger].stamp
         before = self.state.at_trigger(trigger, self.declared)
         state = replace(before, frame=before.frame or self.output_frame or trigger.frame)
         looks: list[tuple[Key, Look]] = []
@@ -152,7 +153,8 @@ class Tracker(Stage):
             if not state.is_new(name, stamp):
                 continue
             key = (stamp.capture_ns, RANKS.index(name), stamp.sequence)
-            look = self._look(name, message, state.frame or "")
+            needed = name in {name_of_trigger, "ego"}
+            look = self._look(name, message, state.frame or "", needed=needed)
             state, used = state.received(name, stamp, key, trigger.capture_ns)
             if used:
                 looks.append((key, look))
@@ -186,9 +188,16 @@ class Tracker(Stage):
             raise DataFault("trigger", f"{what}: params: {{trigger: {new[0]}}}")
         return name
 
-    def _look(self, name: str, message: Given, frame: str) -> Look:
-        """Return a message made ready: in the tracker's frame, without what cannot be used."""
+    def _look(self, name: str, message: Given, frame: str, *, needed: bool) -> Look:
+        """Return a message made ready: in the tracker's frame, without what cannot be used.
+
+        A sensor of which nobody knows where it is must not stop the tracks of the others: it is
+        unusable, unless it is needed.
+        """
         own = message.stamp.frame
+        if not needed and own and frame and not self.frames.connects(own, frame):
+            why = f"no transform leads from frame {own!r} to {frame!r}"
+            return Unusable(why, _size(message.payload))
         match message.payload:
             case EgoMotion() as motion if name == "ego":
                 return _ego_look(motion, self._between(self.vehicle_frame, frame))
@@ -197,7 +206,10 @@ class Tracker(Stage):
             case Targets() as targets if name == "radar":
                 return RadarLook.of(targets, self._between(own, frame), self.radar_view)
             case ImageDetections() as found if name == "camera":
-                return CameraLook.of(found, self.frames.between(frame, own) if own else None)
+                if found.info is None or not found.info.projection.any() or not own:
+                    why = "no camera model, or its messages name no frame"
+                    return Unusable(why, len(found.boxes))
+                return CameraLook.of(found, found.info, self.frames.between(frame, own))
         expected, kind = PAYLOADS[name].__name__, type(message.payload).__name__
         raise DataFault("payload", f"expected {expected} as {name}, found {kind}")
 
@@ -213,11 +225,22 @@ class Tracker(Stage):
         return Tracks(tuple(tracks), twist.speed, twist.yaw_rate, inputs)
 
 
-def _ego_look(motion: EgoMotion, to_frame: Matrix) -> EgoLook:
+def _size(payload: object) -> int:
+    """Return how many measurements a sensor's message holds."""
+    match payload:
+        case Detections(objects=objects):
+            return len(objects)
+        case Targets(xy=several) | ImageDetections(boxes=several):
+            return len(several)
+        case _:
+            return 1
+
+
+def _ego_look(motion: EgoMotion, to_frame: Matrix) -> Look:
     if not (math.isfinite(motion.speed) and math.isfinite(motion.yaw_rate)):
-        return EgoLook(None, "its speed or yaw rate is no number")
+        return Unusable("its speed or yaw rate is no number", 1)
     if not is_known(motion):
-        return EgoLook(None, f"its speed is not known within {SPEED_SIGMA_MAX:g} m/s")
+        return Unusable(f"its speed is not known within {SPEED_SIGMA_MAX:g} m/s", 1)
     return EgoLook(mounted(motion.speed, motion.yaw_rate, to_frame))
 
 
@@ -226,11 +249,7 @@ def _begun(history: SceneHistory, looks: Sequence[tuple[Key, Look]], steps: Step
     if history.base.has_ego:
         return history
     all_looks = [*((one.key, one.look) for one in history.entries), *looks]
-    told = [
-        (key, look.twist)
-        for key, look in all_looks
-        if isinstance(look, EgoLook) and look.twist is not None
-    ]
+    told = [(key, look.twist) for key, look in all_looks if isinstance(look, EgoLook)]
     if not told:
         return history
     first = min(told, key=lambda one: one[0])[1]
