@@ -403,6 +403,15 @@ def test_a_clock_that_runs_ahead_is_left_out_and_told():
     assert [one.id for one in ahead.objects] == [one.id for one in before.objects]
 
 
+def test_what_was_captured_after_the_trigger_waits_and_is_no_anomaly():
+    world = Traffic(CARS)
+    tracker = made()
+    first = tracker.process(lidar=world.lidar(0.0), radar=world.radar(0.05))
+    assert (used(first, "radar").age_ns, used(first, "radar").anomaly) == (None, "")
+    second = tracker.process(lidar=world.lidar(0.1), radar=world.radar(0.05))
+    assert used(second, "radar").age_ns == 50_000_000
+
+
 def test_a_source_that_begins_anew_ends_every_track_once():
     world = Traffic(CARS, speed=8.0, seed=1)
     tracker = made()

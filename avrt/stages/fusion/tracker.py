@@ -319,7 +319,9 @@ def _track(one: Hypothesis, track_id: int, twist: Twist, at_ns: int) -> Track:
 def _use(name: str, state: TrackerState, scene: Scene, at_ns: int) -> SensorUse:
     arrivals, outcome = state.inputs[name], scene.outcome(name)
     if outcome is None:
-        told = told_ahead(arrivals) or "nothing of it could be used"
+        # What was neither lost nor looked at was captured after the trigger, and waits.
+        unused = "nothing of it could be used" if arrivals.lost else ""
+        told = told_ahead(arrivals) or unused
         return SensorUse(name, None, late=arrivals.late, lost=arrivals.lost, anomaly=told)
     age_ns = at_ns - outcome.capture_ns
     silent = f"silent for {age_ns / NS_PER_S:.1f} s" if age_ns > SILENT_NS else ""
