@@ -68,7 +68,7 @@ class Track:
         covariance: (5, 5) float64 of (x, y, vx, vy, yaw), SI units.
         existence: probability that the object is real, 0 to 1.
         hits: looks of any sensor that showed it.
-        misses: looks in a row, of the sensor that carries it, that did not show it.
+        misses: looks in a row, of the ranging sensor that showed it last, that did not.
         confirmed: it has been seen often enough to plan for.
         sensors: names of the inputs that support it now: the newest look of each at its place
             showed it, and is not older than half a second.

@@ -242,7 +242,7 @@ class CameraLook:
         return agreement.after(at_ns, share, [pair.apart for pair in compared])
 
     def _corrected(self, one: Hypothesis, pair: Pair, at_ns: int, *, trusted: bool) -> Hypothesis:
-        seen = one.shown(SENSOR, at_ns, RATE_SEEN, pair.ratio, carries=False)
+        seen = one.shown(SENSOR, at_ns, RATE_SEEN, pair.ratio, ranging=False)
         votes = voted(one.votes, self.labels[pair.index], float(self.scores[pair.index]))
         if not trusted:
             return replace(seen, votes=votes)

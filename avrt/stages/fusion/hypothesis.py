@@ -50,7 +50,7 @@ class Hypothesis:
         votes: weight of each class in LABELS.
         turned: detections in a row that lay across its orientation.
         support: the sensors whose newest look at its place showed it, and when they did, ns.
-        shown_by: the sensor that carries it, see `shown`; its misses count towards the end.
+        shown_by: the ranging sensor that showed it last; its misses count towards the end.
         nearest_x: its near face where a sweep showed it, metres; NaN where none did.
         points: (P, 3) float32 of the newest detection.
     """
@@ -97,20 +97,20 @@ class Hypothesis:
         return tuple(name for name, seen_ns in self.support if at_ns - seen_ns <= SUPPORT_MAX_NS)
 
     def shown(
-        self, sensor: str, at_ns: int, rate: float, ratio: float, *, carries: bool = True
+        self, sensor: str, at_ns: int, rate: float, ratio: float, *, ranging: bool = True
     ) -> Hypothesis:
         """Return the hypothesis after a look that showed it; see `existence.detected`.
 
-        `carries` tells that this sensor alone can keep it: it measures where the thing is.
+        `ranging` tells that the sensor measures distance.
         """
         others = [one for one in self.support if one[0] != sensor]
         return replace(
             self,
             existence=detected(self.existence, rate, ratio),
             hits=self.hits + 1,
-            misses=0 if carries else self.misses,
+            misses=0 if ranging else self.misses,
             support=tuple(sorted([*others, (sensor, at_ns)])),
-            shown_by=sensor if carries else self.shown_by,
+            shown_by=sensor if ranging else self.shown_by,
         )
 
     def missed(self, sensor: str, at_ns: int, rate: float) -> Hypothesis:

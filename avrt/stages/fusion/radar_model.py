@@ -15,7 +15,7 @@ at once, which a position does only over time.
 What else reflects near a track tells how much a target there says: along walls and fences there is
 always one, so all targets around it but one count as clutter, those in its gate too. And wherever a
 track drives among them, something that stands reflects near by: there, targets without a range rate
-carry a track only while it stands, and one that moves ends when no other sensor shows it any more.
+say nothing of a track that moves, neither that it is there nor that it is not.
 A target that belongs to no track may start one, see `radar_births`.
 
 Shape letters: N targets, K tracks.
@@ -134,15 +134,17 @@ class RadarLook:
         residual: list[float] = []
         for i, one in enumerate(known):
             mine = np.nonzero(owner == i)[0]
-            if len(mine):
-                evidence = float(ratio[mine].max())
-                carries = evidence > SURE or one.speed < MOVING or self._tells_motion(mine)
-                seen = one.shown(SENSOR, key[0], RATE, evidence, carries=carries)
+            evidence = float(ratio[mine].max(initial=0.0))
+            if not len(mine):
+                after.append(one.missed(SENSOR, key[0], RATE) if self._covers(one.mean) else one)
+            elif evidence > SURE or one.speed < MOVING or self._tells_motion(mine):
+                seen = one.shown(SENSOR, key[0], RATE, evidence)
                 moved, apart = self._corrected(seen, mine, own, sight)
                 residual.append(apart)
                 after.append(rules.judged(moved))
             else:
-                after.append(one.missed(SENSOR, key[0], RATE) if self._covers(one.mean) else one)
+                owner[mine] = -1
+                after.append(one)
         free = np.nonzero((owner < 0) & clear)[0].tolist()
         candidates = [self._candidate(key, n, own, sight[n]) for n in free]
         started = started_by([one for one in candidates if one is not None], self.origin[2])
