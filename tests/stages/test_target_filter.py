@@ -64,6 +64,17 @@ def test_what_is_kept_is_finite_and_in_view_and_all_that_is_no_number_is_counted
     assert found.left_out == sum(not all(map(math.isfinite, pair)) for pair in xy)
 
 
+@given(st.lists(st.tuples(*[st.sampled_from([NAN, math.inf, -math.inf, 0.0, 3.0])] * 3)))
+@settings(max_examples=50)
+def test_motion_that_is_no_number_is_unknown_and_drops_no_target(rows):
+    table = np.array(rows, np.float32).reshape(-1, 3)
+    xy = np.tile([20.0, 9.0], (len(rows), 1))
+    found = targets(xy, velocity=table[:, :2], range_rate=table[:, 2])
+    unknown = ~np.isfinite(table[:, 2]) & ~np.isfinite(table[:, :2]).all(axis=1)
+    assert np.isnan(ground_speed(found, ego(15.0))).tolist() == unknown.tolist()
+    assert set(np.nonzero(unknown)[0]) <= set(kept(found, ego(15.0), moving_min=1.0).ids.tolist())
+
+
 def test_every_field_stays_with_its_target():
     given_ = targets(
         [(30, 0), (NAN, 1), (10, 2)],

@@ -52,7 +52,8 @@ def range_rates(targets: Targets) -> NDArray[np.float64]:
     """Return range rates, (N,) float64, m/s: from the velocity where only that was measured."""
     xy = targets.xy.astype(np.float64)
     distance = np.maximum(np.hypot(xy[:, 0], xy[:, 1]), 1e-9)
-    along = (xy * targets.velocity).sum(axis=1) / distance
+    known = np.isfinite(targets.velocity).all(axis=1, keepdims=True)
+    along = (xy * np.where(known, targets.velocity, np.nan)).sum(axis=1) / distance
     return np.where(np.isfinite(targets.range_rate), targets.range_rate, along)
 
 
