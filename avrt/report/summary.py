@@ -192,17 +192,17 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
             name: run["stages"][name]["warmup"]["warm_ns"] for name in summary.figures.stages
         }
         told = {
-            name: {str(text): _whole(n) for text, n in run["stages"][name]["anomalies"].items()}
+            name: {
+                str(text): _whole(n) for text, n in run["stages"][name].get("anomalies", {}).items()
+            }
             for name in summary.figures.stages
         }
         for name, ns in warm_ns.items():
             summary.figures.stages[name].warm_ns = None if ns is None else _whole(ns)
             summary.figures.stages[name].anomalies = told[name]
+        late = run.get("wakeup_late_ns", NO_WAKEUPS)
         wakeup_late_ns = {
-            name: None
-            if run["wakeup_late_ns"][name] is None
-            else _whole(run["wakeup_late_ns"][name])
-            for name in NO_WAKEUPS
+            name: None if late[name] is None else _whole(late[name]) for name in NO_WAKEUPS
         }
         summary.decisions = str(result["decisions"])
         summary.payloads = str(run["digests"]["payloads"])

@@ -317,6 +317,19 @@ def test_a_result_that_is_none_is_told(tmp_path, result):
     assert any("the recorded result is damaged" in d for d in read_summary(path).damage)
 
 
+def test_a_record_from_before_a_figure_existed_still_reads(run, tmp_path):
+    data = json.loads(result_with(run)["run"])
+    del data["wakeup_late_ns"]
+    for stage in data["stages"].values():
+        del stage["anomalies"]
+    result = {**result_with(run), "run": json.dumps(data)}
+    path = write(tmp_path / "older.mcap", make_pipeline().spec, result=result)
+    summary = read_summary(path)
+    assert not any("result" in problem for problem in summary.damage)
+    assert summary.payloads == data["digests"]["payloads"]
+    assert summary.wakeup_late_ns["count"] == 0
+
+
 def test_no_run_at_all_is_unusable(tmp_path):
     with pytest.raises(InputError):
         read_summary(tmp_path / "missing.mcap")
