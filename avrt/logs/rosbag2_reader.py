@@ -1,7 +1,8 @@
 """A rosbag2: one or more parts, MCAP or SQLite, that are one log.
 
-* The parts are those that `metadata.yaml` names; without it, those that lie in the folder, by
-  number. One that is named and missing is damage, and the others are read.
+* The parts are those that `metadata.yaml` names, each once; where there is none or it is damaged,
+  those that lie in the folder, by number. One that is named and missing is damage, and the others
+  are read; the messages that it should hold count as lost.
 * Parts are merged by log time; equal times follow the order of the parts.
 * rosbag2 may compress each message, or each part, with Zstandard. A compressed message is known by
   its first bytes, which no CDR message has; a compressed part is unpacked to a temporary folder.
@@ -17,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
-import yaml
 import zstandard
 
 from avrt.errors import DamagedInputError, InputError
@@ -25,12 +25,12 @@ from avrt.logs.extents import File
 from avrt.logs.mcap_file import MAGIC
 from avrt.logs.mcap_reader import McapReader
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, TopicInfo
+from avrt.logs.rosbag2_metadata import METADATA, Metadata, read_metadata
 from avrt.logs.sqlite_reader import SQLITE_MAGIC, SqliteReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-METADATA = "metadata.yaml"
 ENDINGS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MESSAGE_BYTES_MAX = 1 << 32
@@ -41,23 +41,37 @@ Part = McapReader | SqliteReader
 class Rosbag2Reader:
     """One open rosbag2."""
 
-    def __init__(self, paths: Sequence[Path], place: Path, missing: Sequence[str] = ()) -> None:
-        """Open the parts of a bag; `missing` names those that are not there.
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        place: Path,
+        metadata: Metadata | None = None,
+        damage: InputError | None = None,
+    ) -> None:
+        """Open the parts of a bag.
+
+        `metadata` may name parts that are not among them; `damage` is why there is none.
 
         Raises:
-            InputError: none of them can be read.
+            InputError: no part can be read.
         """
         self._parts: list[Part] = []
         self._damage: dict[str, InputError] = {}
         self._anomalies = Anomalies()
         self._unpacked = zstandard.ZstdDecompressor()
+        self._promised: Mapping[str, int] = {}
+        self._lost: set[str] = set()
+        if damage is not None:
+            self._note(damage)
         with ExitStack() as stack:
-            for name in missing:
-                what = f"expected the part {name} that {METADATA} names, found none"
-                self._note(InputError(what, str(place / name)))
+            there = {path.name for path in paths}
+            for name in metadata.parts if metadata else ():
+                if name not in there:
+                    what = f"expected the part {name} that {METADATA} names, found none"
+                    self._note(InputError(what, str(place / name)))
             for path in paths:
                 try:
-                    part = _open_part(path, stack)
+                    part = self._open_part(path, stack)
                     stack.callback(part.close)
                     self._parts.append(part)
                 except InputError as error:
@@ -65,6 +79,8 @@ class Rosbag2Reader:
             if not self._parts:
                 raise next(iter(self._damage.values()))
             self._stack = stack.pop_all()
+        if metadata is not None and len(self._parts) < len(metadata.parts):
+            self._promised = metadata.counts
 
     @property
     def anomalies(self) -> list[Anomaly]:
@@ -79,6 +95,9 @@ class Rosbag2Reader:
             for topic, info in part.topics().items():
                 first = known.get(topic, replace(info, messages=0))
                 known[topic] = replace(first, messages=first.messages + info.messages)
+        for topic, count in self._promised.items():
+            if topic in known:
+                known[topic] = replace(known[topic], messages=max(count, known[topic].messages))
         return known
 
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
@@ -88,6 +107,7 @@ class Rosbag2Reader:
         for message in merge(*parts, key=lambda message: message.log_ns):
             count += 1
             yield message
+        self._tell_lost(names)
         if self._damage:
             first, *others = self._damage.values()
             more = f"; and {len(others)} more" if others else ""
@@ -112,6 +132,16 @@ class Rosbag2Reader:
         except InputError as error:
             self._damage.setdefault(error.place, error)  # the part's own anomalies tell it
 
+    def _tell_lost(self, names: set[str] | None) -> None:
+        """Tell how many messages the parts that are not there should have held."""
+        infos = [part.topics() for part in self._parts]
+        for topic, count in self._promised.items():
+            lost = count - sum(info[topic].messages for info in infos if topic in info)
+            if lost > 0 and (names is None or topic in names) and topic not in self._lost:
+                self._lost.add(topic)
+                what = f"expected {lost} messages in parts that are not there or cannot be read"
+                self._anomalies.add("lost", topic, None, what, lost)
+
     def _unpack(self, message: RawMessage) -> None:
         try:
             message.data = self._unpacked.decompress(
@@ -121,6 +151,30 @@ class Rosbag2Reader:
             what = f"a message of {len(message.data)} bytes cannot be unpacked: {error}"
             self._anomalies.add("undecodable", message.topic, message.log_ns, what)
             message.data = b""
+
+    def _open_part(self, path: Path, stack: ExitStack) -> Part:
+        file = File(path)
+        magic = file.read_at(0, len(SQLITE_MAGIC))
+        if magic.startswith(MAGIC):
+            return McapReader(file)
+        file.close()
+        if magic == SQLITE_MAGIC:
+            return SqliteReader(path)
+        if magic.startswith(ZSTD_MAGIC):
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="avrt-")))
+            return self._open_part(self._unpack_part(path, folder), stack)
+        found = repr(magic) if magic else "an empty file"
+        raise InputError(f"expected an MCAP or SQLite file, found {found}", str(path))
+
+    def _unpack_part(self, path: Path, folder: Path) -> Path:
+        """Unpack a part; of a damaged one, what precedes the damage."""
+        unpacked = folder / path.name.removesuffix(".zstd")
+        try:
+            with path.open("rb") as source, unpacked.open("wb") as target:
+                zstandard.ZstdDecompressor().copy_stream(source, target)
+        except (OSError, zstandard.ZstdError) as error:
+            self._note(InputError(f"the part cannot be unpacked: {error}", str(path)))
+        return unpacked
 
     def _note(self, error: InputError) -> None:
         self._damage.setdefault(error.place, error)
@@ -134,58 +188,22 @@ def open_bag(folder: Path) -> Rosbag2Reader | None:
         InputError: its parts are of two kinds, or none can be read.
     """
     found = sorted((p for p in folder.iterdir() if p.name.endswith(ENDINGS)), key=_numbers)
-    named = _named_parts(folder / METADATA)
-    if named is not None:
-        paths = [folder / name for name in named if (folder / name).exists()]
-        return Rosbag2Reader(paths, folder, [n for n in named if not (folder / n).exists()])
+    damage = None
+    try:
+        metadata = read_metadata(folder)
+    except InputError as error:
+        metadata, damage = None, error
+    if metadata is not None:
+        paths = [path for name in metadata.parts if (path := folder / name).exists()]
+        return Rosbag2Reader(paths, folder, metadata)
     if not found:
+        if damage is not None:
+            raise damage
         return None
     if len({".db3" in path.name for path in found}) > 1:
         what = "expected parts of one kind, found both .db3 and .mcap; name the file to read"
         raise InputError(what, str(folder))
-    return Rosbag2Reader(found, folder)
-
-
-def _named_parts(path: Path) -> list[str] | None:
-    """Return the names of the parts that a metadata file lists; None when there is none.
-
-    Raises:
-        InputError: it cannot be understood.
-    """
-    if not path.exists():
-        return None
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        listed = data["rosbag2_bagfile_information"]["relative_file_paths"]
-        return [Path(str(name)).name for name in listed]
-    except (OSError, ValueError, yaml.YAMLError, LookupError, TypeError) as error:
-        what = f"expected a list of the bag's parts: {error}; without the file, all are read"
-        raise InputError(what, str(path)) from None
-
-
-def _open_part(path: Path, stack: ExitStack) -> Part:
-    file = File(path)
-    magic = file.read_at(0, len(SQLITE_MAGIC))
-    if magic.startswith(MAGIC):
-        return McapReader(file)
-    file.close()
-    if magic == SQLITE_MAGIC:
-        return SqliteReader(path)
-    if magic.startswith(ZSTD_MAGIC):
-        folder = stack.enter_context(TemporaryDirectory(prefix="avrt-"))
-        return _open_part(_unpack_part(path, Path(folder)), stack)
-    found = repr(magic) if magic else "an empty file"
-    raise InputError(f"expected an MCAP or SQLite file, found {found}", str(path))
-
-
-def _unpack_part(path: Path, folder: Path) -> Path:
-    unpacked = folder / path.name.removesuffix(".zstd")
-    try:
-        with path.open("rb") as source, unpacked.open("wb") as target:
-            zstandard.ZstdDecompressor().copy_stream(source, target)
-    except (OSError, zstandard.ZstdError) as error:
-        raise InputError(f"the part cannot be unpacked: {error}", str(path)) from None
-    return unpacked
+    return Rosbag2Reader(found, folder, damage=damage)
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:

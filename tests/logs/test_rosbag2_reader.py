@@ -5,8 +5,10 @@ import sqlite3
 
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcap.writer import CompressionType
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -23,6 +25,7 @@ START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
 COUNT = 20
 STORE = get_typestore(Stores.ROS2_JAZZY)
+LISTED = "rosbag2_bagfile_information:\n  relative_file_paths: {}\n"
 
 
 def reading(index):
@@ -123,8 +126,7 @@ def test_equal_times_follow_the_number_of_the_part(tmp_path):
 
 def test_a_part_that_is_missing_is_told_after_the_others(tmp_path):
     write_database(tmp_path / "a_0.db3", range(5)).close()
-    text = "rosbag2_bagfile_information:\n  relative_file_paths: [a_0.db3, a_1.db3]\n"
-    (tmp_path / "metadata.yaml").write_text(text)
+    (tmp_path / "metadata.yaml").write_text(LISTED.format("[a_0.db3, a_1.db3]"))
     with open_log(tmp_path) as log:
         messages = []
         with pytest.raises(DamagedInputError, match=r"expected the part a_1.db3") as caught:
@@ -231,12 +233,67 @@ def test_a_folder_that_is_no_log_is_refused(tmp_path, names, what):
     assert caught.value.exit_code == 4
 
 
-@pytest.mark.parametrize("text", ["{", "a: 1", "rosbag2_bagfile_information: []", "- 1"])
-def test_metadata_that_lists_no_parts_is_refused(tmp_path, text):
-    write_database(tmp_path / "a.db3", range(1)).close()
+NO_PARTS = ["{", "a: 1", "rosbag2_bagfile_information: []", "- 1", "[" * 1200, "\x00", "a: 'x"]
+NO_LISTS = ["[]", "a.db3", "[[a.db3]]", "[null]", '["."]']
+
+
+@pytest.mark.parametrize("text", [*NO_PARTS, *(LISTED.format(names) for names in NO_LISTS)])
+def test_metadata_that_lists_no_parts_is_told_and_the_parts_are_read(tmp_path, text):
+    write_database(tmp_path / "a.db3", range(3)).close()
     (tmp_path / "metadata.yaml").write_text(text)
+    with open_log(tmp_path) as log:
+        messages = []
+        with pytest.raises(DamagedInputError, match="expected a list of the bag's parts") as caught:
+            messages.extend(log.messages())
+    assert len(messages) == 3
+    assert "\n" not in str(caught.value)
+
+
+def test_metadata_that_lists_no_parts_is_refused_where_there_are_none(tmp_path):
+    (tmp_path / "metadata.yaml").write_text("{")
     with pytest.raises(InputError, match="expected a list of the bag's parts"):
         open_log(tmp_path)
+
+
+def test_a_part_that_is_listed_twice_is_read_once(tmp_path):
+    write_database(tmp_path / "a.db3", range(3)).close()
+    (tmp_path / "metadata.yaml").write_text(LISTED.format("[a.db3, a.db3]"))
+    assert turns(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_messages_of_a_part_that_cannot_be_read_count_as_lost(tmp_path, there):
+    write_database(tmp_path / "a_0.db3", range(5)).close()
+    if there:
+        (tmp_path / "a_1.db3").write_bytes(b"SQLite format 3\0" + bytes(500))
+    counts = "".join(
+        f"    - {{topic_metadata: {{name: {topic}}}, message_count: {count}}}\n"
+        for topic, count in (("/imu", 12), ("/other", 3), ("/none", "many"))
+    )
+    text = LISTED.format("[a_0.db3, a_1.db3]") + "  topics_with_message_count:\n" + counts
+    (tmp_path / "metadata.yaml").write_text(text)
+    with open_log(tmp_path) as log:
+        assert {t: info.messages for t, info in log.topics().items()} == {"/imu": 12}
+        for _ in range(2):  # what is lost is told once, however often the log is read
+            with pytest.raises(DamagedInputError, match=r"a_1\.db3"):
+                list(log.messages(["/imu"]))
+        assert [a.count for a in log.anomalies if a.kind == "lost"] == [7]
+
+
+def test_a_packed_part_that_is_damaged_gives_its_beginning(tmp_path):
+    """Only what follows the damage is lost, as for a part that is not packed."""
+    path = tmp_path / "a.mcap"
+    with LogWriter(path, compression=CompressionType.NONE, chunk_bytes=100_000) as log:
+        for k in range(2000):
+            log.add_imu("/imu", "imu", START_NS + k, reading(k))
+    packed = zstandard.ZstdCompressor(level=1).compress(path.read_bytes())
+    middle = len(packed) // 2
+    (tmp_path / "a.mcap.zstd").write_bytes(packed[:middle] + bytes(40) + packed[middle + 40 :])
+    with open_log(tmp_path / "a.mcap.zstd") as log:
+        messages = []
+        with pytest.raises(DamagedInputError, match="the part cannot be unpacked"):
+            messages.extend(log.messages())
+    assert 0 < len(messages) < 2000
 
 
 def test_an_sqlite_file_that_is_no_bag_is_refused(tmp_path):
