@@ -16,12 +16,15 @@
   rest. Radar rows are forward and left already; a positive speed goes away.
 * The radar's addresses are slots that other objects take over, which `new_track` tells. An id is
   the address and how many objects it has had, so that equal ids mean one object.
+* An array that is missing or damaged leaves its topic without messages, and is told.
 * Not read: camera frame times (there are no pixels), raw CAN and GNSS, steering, magnetometer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 from typing import TYPE_CHECKING, Self
 
@@ -29,6 +32,7 @@ import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import DamagedInputError, InputError
+from avrt.logs.comma_arrays import read_log, whole_numbers
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
 from avrt.logs.ros_message import cloud_message, fix_message, header, imu_message, twist
 from avrt.logs.ros_types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
@@ -36,14 +40,27 @@ from avrt.payload import Fix, Imu
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+Make = Callable[[int, ros.std_msgs__msg__Header], object]
+Rows = tuple["NDArray[np.int64]", "NDArray[np.int64]", Make]
+
 FOLDER = "processed_log"
+TOPICS: Mapping[str, tuple[str, str]] = {
+    "/imu": (IMU, "imu"),
+    "/gnss/fix": (FIX, "gnss"),
+    "/gnss/qcom/fix": (FIX, "gnss"),
+    "/can/speed": (TWIST, "vehicle"),
+    "/can/wheel_speed": (TWIST, "vehicle"),
+    "/radar/tracks": (CLOUD, "radar"),
+}
 CYCLE_PAUSE_S = 0.02
 OBJECTS_MAX = 10_000
+ADDRESS_MAX = ((1 << 32) - OBJECTS_MAX) // OBJECTS_MAX  # ids have 32 bits
+NO_NS = np.empty(0, np.int64)
 FLIP = np.array([1.0, -1.0, -1.0])
 RADAR_FIELDS = {"x": "<f4", "y": "<f4", "z": "<f4", "vrel": "<f4", "id": "<u4"}
 
@@ -55,7 +72,7 @@ class Series:
     channel: Channel
     stamp_ns: NDArray[np.int64]
     log_ns: NDArray[np.int64]
-    make: Callable[[int, ros.std_msgs__msg__Header], object]
+    make: Make
     frame: str
 
 
@@ -63,7 +80,7 @@ class CommaReader:
     """One open segment folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the arrays; one that is missing or damaged leaves its topic out and is told.
+        """Read the arrays.
 
         Raises:
             InputError: none of them can be used.
@@ -73,20 +90,22 @@ class CommaReader:
         self._damage: list[InputError] = []
         self._series: list[Series] = []
         self._store = known_types()
-        for read in (
-            self._read_imu,
-            lambda: self._read_fix("/gnss/fix", "live_gnss_ublox"),
-            lambda: self._read_fix("/gnss/qcom/fix", "live_gnss_qcom"),
-            lambda: self._read_speed("/can/speed", "speed"),
-            lambda: self._read_speed("/can/wheel_speed", "wheel_speed"),
-            self._read_radar,
+        for topic, read in (
+            ("/imu", self._read_imu),
+            ("/gnss/fix", partial(self._read_fix, "live_gnss_ublox")),
+            ("/gnss/qcom/fix", partial(self._read_fix, "live_gnss_qcom")),
+            ("/can/speed", partial(self._read_speed, "speed", 1)),
+            ("/can/wheel_speed", partial(self._read_speed, "wheel_speed", 4)),
+            ("/radar/tracks", self._read_radar),
         ):
             try:
-                read()
+                stamp_ns, log_ns, make = read()
             except InputError as error:
                 self._damage.append(error)
                 self._anomalies.add("damaged", None, None, str(error))
-        if not self._series:
+                stamp_ns, log_ns, make = NO_NS, NO_NS, _make_none
+            self._add(topic, stamp_ns, log_ns, make)
+        if len(self._damage) == len(self._series):
             raise self._damage[0]
 
     @property
@@ -130,43 +149,16 @@ class CommaReader:
             yield RawMessage(channel, log_ns, log_ns, index, data)
 
     def _add(
-        self,
-        topic: str,
-        type_name: str,
-        frame: str,
-        times: tuple[NDArray[np.int64], NDArray[np.int64]],
-        make: Callable[[int, ros.std_msgs__msg__Header], object],
+        self, topic: str, stamp_ns: NDArray[np.int64], log_ns: NDArray[np.int64], make: Make
     ) -> None:
+        type_name, frame = TOPICS[topic]
         schema = schema_text(self._store, type_name)
         channel = Channel(len(self._series) + 1, topic, type_name, "cdr", "ros2msg", schema)
-        self._series.append(Series(channel, *times, make, frame))
+        self._series.append(Series(channel, stamp_ns, log_ns, make, frame))
 
-    def _load(self, name: str, columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the times (N,) seconds, in order, and the values (N, columns) of a log.
-
-        Raises:
-            InputError: they are missing, damaged, or do not belong together.
-        """
-        place = self._folder / name
-        try:
-            times, values = (np.load(place / part, allow_pickle=False) for part in ("t", "value"))
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"expected the arrays t and value: {error}", str(place)) from None
-        if values.ndim == 1:
-            values = values[:, None]
-        if times.ndim != 1 or values.shape != (len(times), columns):
-            expected = f"expected as many times as rows of {columns} values"
-            raise InputError(f"{expected}, found {times.shape} and {values.shape}", str(place))
-        if times.dtype.kind not in "fiu" or values.dtype.kind not in "fiu":
-            found = f"found {times.dtype} and {values.dtype}"
-            raise InputError(f"expected arrays of numbers, {found}", str(place))
-        if not bool(np.isfinite(times).all()) or bool((np.diff(times) < 0).any()):
-            raise InputError("expected times that do not go back", str(place))
-        return times.astype(np.float64), values.astype(np.float64)
-
-    def _read_imu(self) -> None:
-        times, acceleration = self._load("IMU/accelerometer", 3)
-        gyro_times, rate = self._load("IMU/gyro", 3)
+    def _read_imu(self) -> Rows:
+        times, acceleration = read_log(self._folder / "IMU/accelerometer", 3)
+        gyro_times, rate = read_log(self._folder / "IMU/gyro", 3)
         if not np.array_equal(times, gyro_times):
             place = str(self._folder / "IMU")
             raise InputError("expected one time for acceleration and angular rate", place)
@@ -175,42 +167,43 @@ class CommaReader:
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
             return imu_message(head, Imu(acceleration[index], rate[index]))
 
-        self._add("/imu", IMU, "imu", _same(times), make)
+        return _ns(times), _ns(times), make
 
-    def _read_fix(self, topic: str, name: str) -> None:
+    def _read_fix(self, name: str) -> Rows:
         """Read a receiver's latitude, longitude, speed, UTC, altitude and bearing."""
-        times, values = self._load(f"GNSS/{name}", 6)
+        times, values = read_log(self._folder / "GNSS" / name, 6)
 
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
             latitude, longitude, _, _, altitude, _ = values[index].tolist()
             fix = Fix(latitude, longitude, altitude, np.full(3, np.nan), valid=True)
             return fix_message(head, fix)
 
-        self._add(topic, FIX, "gnss", _same(times), make)
+        return _ns(times), _ns(times), make
 
-    def _read_speed(self, topic: str, name: str) -> None:
-        times, values = self._load(f"CAN/{name}", 4 if name == "wheel_speed" else 1)
+    def _read_speed(self, name: str, columns: int) -> Rows:
+        times, values = read_log(self._folder / "CAN" / name, columns)
         speed = values.mean(axis=1)
 
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
             return ros.geometry_msgs__msg__TwistStamped(head, twist(float(speed[index]), np.nan))
 
-        self._add(topic, TWIST, "vehicle", _same(times), make)
+        return _ns(times), _ns(times), make
 
-    def _read_radar(self) -> None:
-        times, values = self._load("CAN/radar", 7)
-        address, new = values[:, 5].astype(np.int64), values[:, 6] != 0
+    def _read_radar(self) -> Rows:
+        place = self._folder / "CAN/radar"
+        times, values = read_log(place, 7)
+        address, new = whole_numbers(values[:, 5], ADDRESS_MAX, place), values[:, 6] != 0
         starts = _cycle_starts(times, address)
-        ends = np.append(starts[1:], len(times))
+        ends = np.append(starts[1:], len(times))[: len(starts)]
         rows = np.zeros(len(times), list(RADAR_FIELDS.items()))
-        rows["x"], rows["y"], rows["vrel"] = values[:, 0], values[:, 1], values[:, 2]
+        with np.errstate(over="ignore"):  # what no float32 holds becomes infinite: no target
+            rows["x"], rows["y"], rows["vrel"] = values[:, 0], values[:, 1], values[:, 2]
         rows["id"] = _object_ids(address, new)
 
         def make(index: int, head: ros.std_msgs__msg__Header) -> object:
             return cloud_message(head, rows[starts[index] : ends[index]])
 
-        first, last = _ns(times[starts]), _ns(times[ends - 1])
-        self._add("/radar/tracks", CLOUD, "radar", (first, last), make)
+        return _ns(times[starts]), _ns(times[ends - 1]), make
 
 
 def _cycle_starts(times: NDArray[np.float64], address: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -240,5 +233,5 @@ def _ns(times: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(times * NS_PER_S).astype(np.int64)
 
 
-def _same(times: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return _ns(times), _ns(times)
+def _make_none(index: int, _head: ros.std_msgs__msg__Header) -> object:
+    raise IndexError(f"message {index} of a log without any")

@@ -34,6 +34,8 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.zstd = zstandard.ZstdDecompressor()
+        if path.exists() and not path.is_file():
+            raise InputError("expected a file, found something else", str(path))
         try:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
@@ -41,6 +43,10 @@ class File:
         self.size_bytes = os.fstat(self._file.fileno()).st_size
 
     def read_at(self, offset: int, length: int) -> bytes:
+        """Read what the file has of these bytes; no length makes it reserve more than that."""
+        length = min(length, self.size_bytes - offset)
+        if length <= 0:
+            return b""
         try:
             return os.pread(self._file.fileno(), length, offset)
         except OSError as error:

@@ -1,4 +1,5 @@
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -28,6 +29,12 @@ def put(folder, name, times, values):
     for part, array in (("t", times), ("value", values)):
         with (place / part).open("wb") as file:
             np.save(file, np.asarray(array, float))
+
+
+def npy(shape):
+    """Return the header of an array of such a shape, and a little data."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(64)
 
 
 @pytest.fixture
@@ -115,23 +122,33 @@ def test_a_radar_cycle_is_one_message_from_its_first_row_to_its_last(segment):
 @pytest.mark.parametrize(
     ("part", "content", "what"),
     [
-        ("t", None, "expected the arrays t and value"),
-        ("t", "junk", "cannot|Cannot|pickle|magic"),
+        ("t", None, "expected a numpy array: No such file"),
+        ("t", b"", "expected a numpy array"),
+        ("t", b"PK\x03\x04 an archive", "expected a numpy array"),
+        ("t", b"\x93NUMPY\x01\x00\x10\x00" + b"{" * 16, "expected a numpy array: .*EOF"),
+        ("t", npy((10**13,)), "expected a numpy array: Unable to allocate"),
+        ("t", npy((10**30,)), "expected a numpy array: .*too large"),
         ("t", np.arange(4.0), "as many times as rows"),
+        ("t", np.float64(4.0), "as many times as rows"),
         ("t", -np.arange(5.0), "do not go back"),
-        ("value", np.array([["a"]] * 5), "expected arrays of numbers"),
+        ("t", np.array([5, 6, 4, 7, 8], "u8"), "do not go back"),
+        ("t", np.array([0.0, 1.0, np.nan, 3.0, 4.0]), "from 0 to 2147483647"),
+        ("t", np.arange(5.0) - 3.0, "from 0 to 2147483647"),
+        ("t", np.arange(5.0) * 1e18, "from 0 to 2147483647"),
+        ("value", np.array([["a"]] * 5), "expected an array of numbers"),
+        ("value", np.array([[None]] * 5), "expected a numpy array: Object"),
     ],
 )
 def test_an_array_that_is_damaged_costs_its_own_topic_only(segment, part, content, what):
     path = segment / "processed_log" / "CAN" / "speed" / part
     path.unlink()
-    if isinstance(content, str):
-        path.write_text(content)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
     elif content is not None:
         with path.open("wb") as file:
             np.save(file, content)
     with open_log(segment) as log:
-        assert "/can/speed" not in log.topics()
+        assert log.topics()["/can/speed"].messages == 0
         messages = []
         with pytest.raises(DamagedInputError, match=what) as caught:
             messages.extend(log.messages())
@@ -141,8 +158,50 @@ def test_an_array_that_is_damaged_costs_its_own_topic_only(segment, part, conten
 
 def test_a_segment_without_arrays_is_unusable(tmp_path):
     (tmp_path / "processed_log").mkdir()
-    with pytest.raises(InputError, match="expected the arrays t and value"):
+    with pytest.raises(InputError, match="expected a numpy array: No such file"):
         open_log(tmp_path)
+
+
+@pytest.mark.parametrize("address", [np.nan, -1.0, 0.5, 600_000.0, 1e30])
+def test_a_radar_address_that_can_be_none_is_told(segment, address):
+    path = segment / "processed_log" / "CAN" / "radar" / "value"
+    rows = np.load(path)
+    rows[2, 5] = address
+    with path.open("wb") as file:
+        np.save(file, rows)
+    with open_log(segment) as log, pytest.raises(DamagedInputError, match="expected whole numbers"):
+        list(log.messages())
+
+
+def test_a_place_that_no_float32_holds_is_no_target(segment):
+    path = segment / "processed_log" / "CAN" / "radar" / "value"
+    rows = np.load(path)
+    rows[0, 0] = 1e300
+    with path.open("wb") as file:
+        np.save(file, rows)
+    assert [d.payload.count for _, d in read(segment, "/radar/tracks")] == [1, 3, 1]
+
+
+def test_a_log_without_rows_is_a_topic_without_messages(segment):
+    for name, columns in (("CAN/radar", 7), ("CAN/speed", 1)):
+        for part, shape in (("t", 0), ("value", (0, columns))):
+            with (segment / "processed_log" / name / part).open("wb") as file:
+                np.save(file, np.zeros(shape))
+    with open_log(segment) as log:
+        counts = {topic: info.messages for topic, info in log.topics().items()}
+        assert len(list(log.messages())) == sum(counts.values())
+    assert counts["/radar/tracks"] == counts["/can/speed"] == 0
+
+
+@pytest.mark.parametrize("name", ["IMU/gyro/t", "log.bag"])
+def test_what_is_neither_file_nor_folder_is_not_waited_for(segment, name):
+    """Opening a pipe that nobody writes to never returns."""
+    path = segment / "processed_log" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    opened = path if name == "log.bag" else segment
+    with pytest.raises(InputError, match="expected a file"), open_log(opened) as log:
+        list(log.messages())
 
 
 @pytest.mark.slow
