@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import lz4.frame  # type: ignore[import-untyped]
 
 from avrt.errors import InputError
+from avrt.logs.extents import uncompress
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ TIME = struct.Struct("<II")
 ENTRY = struct.Struct("<III")
 COUNT = struct.Struct("<II")
 HEAD_BYTES_MAX = 1 << 20
-CHUNK_BYTES_MAX = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +138,13 @@ def read_chunk(file: File, extent: Extent) -> tuple[memoryview, str]:
         raise InputError(f"the file ends inside a chunk compressed with {name!r}", place)
     try:
         if name == b"bz2":
-            data = bz2.decompress(packed)
+            data = uncompress(bz2.BZ2Decompressor(), packed, size)
         elif name == b"lz4":
-            data = lz4.frame.decompress(packed)
+            data = uncompress(lz4.frame.LZ4FrameDecompressor(), packed, size)
         else:
             raise InputError(f"expected compression none, bz2 or lz4, found {name!r}", place)
     except (OSError, EOFError, RuntimeError, ValueError, MemoryError) as error:
         raise InputError(f"a chunk of {len(packed)} bytes cannot be used: {error}", place) from None
-    if len(data) != size:
-        raise InputError(f"expected a chunk of {size} bytes, found {len(data)}", place)
     return memoryview(data), place
 
 

@@ -13,7 +13,7 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import zstandard
 
@@ -23,6 +23,8 @@ from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+CHUNK_BYTES_MAX = 1 << 32
 
 
 class File:
@@ -57,6 +59,36 @@ class File:
 
     def close(self) -> None:
         self._file.close()
+
+
+class Decompressor(Protocol):
+    """One frame of bz2 or lz4 while it is uncompressed."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the frame was reached."""
+
+    def decompress(self, data: bytes | memoryview, max_length: int) -> bytes: ...
+
+
+def uncompress(decompressor: Decompressor, packed: bytes | memoryview, size_bytes: int) -> bytes:
+    """Uncompress a frame that is said to hold so many bytes; what holds more stays small.
+
+    Raises:
+        ValueError: it holds another number of bytes.
+    """
+    check_size(size_bytes, size_bytes)
+    data = decompressor.decompress(packed, max_length=size_bytes + 1)
+    if len(data) <= size_bytes and not decompressor.eof:
+        raise ValueError("it ends before its end mark")
+    check_size(len(data), size_bytes)
+    return data
+
+
+def check_size(found: int, expected: int) -> None:
+    """Raise ValueError unless a chunk has its size, and that is one that memory can hold."""
+    if found != expected or expected > CHUNK_BYTES_MAX:
+        raise ValueError(f"expected {expected} bytes (at most {CHUNK_BYTES_MAX}), found {found}")
 
 
 @dataclass(frozen=True, slots=True)

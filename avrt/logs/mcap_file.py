@@ -19,6 +19,7 @@ from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 
 from avrt.errors import InputError
+from avrt.logs.extents import check_size, uncompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,6 @@ HEAD = struct.Struct("<BQ")
 CHUNK = struct.Struct("<BQQQQII")
 MESSAGE = struct.Struct("<HIQQ")
 PARSE_ERRORS = (McapError, struct.error, ValueError, OverflowError, MemoryError)
-CHUNK_BYTES_MAX = 1 << 32
 
 
 @dataclass(slots=True)
@@ -149,19 +149,13 @@ def _uncompress(
     try:
         if name == b"zstd":
             promised = zstandard.get_frame_parameters(packed).content_size
-            _check_size(
+            check_size(
                 size_bytes if promised == zstandard.CONTENTSIZE_UNKNOWN else promised, size_bytes
             )
             data = zstd.decompress(packed, max_output_size=size_bytes)
         elif name == b"lz4":
-            _check_size(size_bytes, size_bytes)
-            data = lz4.frame.decompress(packed)
-        _check_size(len(data), size_bytes)
+            data = uncompress(lz4.frame.LZ4FrameDecompressor(), packed, size_bytes)
+        check_size(len(data), size_bytes)
     except (zstandard.ZstdError, RuntimeError, ValueError, MemoryError) as error:
         raise InputError(f"a chunk of {len(packed)} bytes cannot be used: {error}", place) from None
     return memoryview(data)
-
-
-def _check_size(found: int, expected: int) -> None:
-    if found != expected or expected > CHUNK_BYTES_MAX:
-        raise ValueError(f"expected {expected} bytes (at most {CHUNK_BYTES_MAX}), found {found}")
