@@ -106,8 +106,12 @@ class Walk:
     def __init__(self, file: File, known: Mapping[int, ChunkIndex]) -> None:
         self.layout = Layout()
         self._file = file
-        self._known = known
-        self._offsets = sorted(known)
+        self._known = {
+            offset: chunk
+            for offset, chunk in known.items()
+            if CHUNK.size <= chunk.chunk_length <= file.size_bytes - offset
+        }
+        self._offsets = sorted(self._known)
         self._chunk: Extent | None = None
         self._indexed: dict[int, int] = {}
 

@@ -182,6 +182,21 @@ def test_a_message_of_an_unknown_channel_is_told(tmp_path):
     assert "channel 9" in str(error)
 
 
+@pytest.mark.parametrize("length", [0, 8, 1 << 62])
+def test_a_chunk_index_of_an_impossible_length_is_not_followed(tmp_path, length):
+    """A length of zero would lead back to the same place for ever."""
+    path = write_raw(tmp_path / "log.mcap", [1, 2, 3], chunk_size=60, enable_crcs=False)
+    with path.open("rb") as file:
+        first = make_reader(file).get_summary().chunk_indexes[0]
+    old = struct.pack("<QQ", first.chunk_start_offset, first.chunk_length)
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    path.write_bytes(data.replace(old, struct.pack("<QQ", first.chunk_start_offset, length)))
+    messages, error = read(path)
+    assert [m[1] for m in messages] == [1, 2, 3]
+    assert isinstance(error, DamagedInputError)
+
+
 @pytest.mark.parametrize("content", [b"", b"\x89MCAP", b"#ROSBAG V1.2\n", b"hello"])
 def test_what_is_no_log_is_unusable(tmp_path, content):
     path = tmp_path / "log.mcap"
