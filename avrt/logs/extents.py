@@ -130,7 +130,7 @@ class ExtentReader(ABC):
         self._channels = {channel.id: channel for channel in channels}
         self._counts = counts
         self._damage: dict[str, InputError] = {}
-        self._lost: set[str] = set()
+        self._lost: set[int] = set()
         self._anomalies = Anomalies()
 
     @abstractmethod
@@ -236,11 +236,12 @@ class ExtentReader(ABC):
         for id_, found in seen.items():
             promised = self._counts.get(id_, 0)
             topic = self._channels[id_].topic
-            if found == promised or topic in self._lost:
+            if found == promised or id_ in self._lost:
                 continue
             what = f"expected {promised} messages on {topic}, found {found}"
-            self._lost.add(topic)
-            self._anomalies.add("lost", topic, None, what, max(0, promised - found))
+            kind = "lost" if found < promised else "miscounted"
+            self._lost.add(id_)
+            self._anomalies.add(kind, topic, None, what, abs(promised - found))
             if not self._damage:
                 self.note_damage(InputError(what, str(self._file.path)))
 

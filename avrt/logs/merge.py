@@ -9,7 +9,8 @@
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
   one before, in a new epoch, with what was odd told in the first pass only.
 
-What is odd or lost is counted in `anomalies`, never passed over. Messages of one log time are held
+What is odd or lost is counted in `anomalies`, never passed over; `log_time` says which log times
+are none. Messages of one log time are held
 together in memory; nothing else is.
 """
 
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING
 from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, READERS, Payload, decode
-from avrt.logs.raw import Anomalies, Anomaly, RawMessage
+from avrt.logs.log_time import by_log_time
+from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
 from avrt.logs.ros1 import ROS1
 from avrt.logs.ros_types import PACKETS
 from avrt.payload import CameraInfo, Image
-from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from avrt.logs.raw import TopicInfo
     from avrt.logs.reader import LogReader
     from avrt.model.spec import SourceSpec
-
-GAP_NS_MAX = 24 * 3600 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,7 @@ class MergedLog:
 
         Raises:
             SpecError: a source names a topic that the log lacks, or one that it cannot read.
+            InputError: the same of a damaged log, which may have had it.
         """
         self._reader = reader
         self._loops = loops
@@ -122,7 +122,7 @@ class MergedLog:
         self._anomalies = Anomalies()
         self._found_by_reader: list[Anomaly] | None = None
         self._delivered: dict[str, int] = {}
-        self._undecodable: dict[str, int] = {}
+        self._lost: dict[str, int] = {}
         self._ended = False
         self._sources: dict[str, list[_Source]] = {}
         self._camera_infos: dict[str, list[_Source]] = {}
@@ -153,10 +153,11 @@ class MergedLog:
         counts: dict[str, TopicCount] = {}
         for topic in dict.fromkeys(used):
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
-            messages = info.messages * self._loops
-            rest = max(0, messages - delivered)
-            missing = max(0, info.messages * self._begun - delivered)
-            lost = missing if self._ended else self._undecodable.get(topic, 0)
+            lost = self._lost.get(topic, 0)
+            begun = max(info.messages * self._begun, delivered + lost)
+            lost = begun - delivered if self._ended else lost
+            messages = begun + info.messages * (self._loops - self._begun)
+            rest = messages - delivered
             counts[topic] = TopicCount(info.type, messages, delivered, lost, rest - lost)
         return counts
 
@@ -189,7 +190,7 @@ class MergedLog:
         else:
             what = _unreadable(self._infos[topic], kind)
         if what:
-            raise SpecError(what, ("sources", source, key))
+            raise refusal(what, ("sources", source, key), self._reader.anomalies)
 
     def _run(self) -> Iterator[SourceMessage]:
         for index in range(self._loops):
@@ -225,32 +226,16 @@ class MergedLog:
 
     def _groups(self) -> Iterator[list[RawMessage]]:
         """Yield the messages of one log time together, the last ones before damage is raised."""
-        group: list[RawMessage] = []
-        damage: InputError | None = None
+        messages = self._reader.messages({*self._sources, *self._camera_infos})
         try:
-            for raw in self._reader.messages({*self._sources, *self._camera_infos}):
-                if group and raw.log_ns != group[0].log_ns:
-                    yield group
-                    before, group = group[0], []
-                    self._check_gap(before, raw)
-                group.append(raw)
-        except DamagedInputError as error:
-            damage = error
-        if group:
-            yield group
-        if damage is not None:
+            yield from by_log_time(messages, self._lose)
+        except DamagedInputError:
             self._ended = True
-            raise damage
+            raise
 
-    def _check_gap(self, before: RawMessage, after: RawMessage) -> None:
-        """Refuse a hole that no drive has: timer stages would be released all through it."""
-        gap_ns = after.log_ns - before.log_ns
-        if gap_ns > GAP_NS_MAX:
-            what = (
-                f"log time jumps {format_ns(gap_ns)} ahead at {after.log_ns} ns; "
-                f"expected less than {format_ns(GAP_NS_MAX)} between messages"
-            )
-            raise DamagedInputError(what, after.topic, sum(self._delivered.values()))
+    def _lose(self, raw: RawMessage, why: str) -> None:
+        self._count(self._lost, raw.topic)
+        self._tell(raw, "log_time", why)
 
     def _deliver(
         self, raw: RawMessage, sources: Sequence[_Source]
@@ -260,7 +245,7 @@ class MergedLog:
         if any(decoded.values()):
             self._count(self._delivered, raw.topic)
         elif sources:
-            self._count(self._undecodable, raw.topic)
+            self._count(self._lost, raw.topic)
         for source in sources:
             found = decoded[source.spec.type]
             if found is not None:
@@ -275,7 +260,7 @@ class MergedLog:
 
     def _take_info(self, raw: RawMessage) -> None:
         decoded = self._decode(raw, INFO)
-        self._count(self._undecodable if decoded is None else self._delivered, raw.topic)
+        self._count(self._lost if decoded is None else self._delivered, raw.topic)
         if decoded is not None:
             assert isinstance(decoded.payload, CameraInfo)
             for source in self._camera_infos[raw.topic]:

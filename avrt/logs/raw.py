@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from avrt.errors import InputError
+from avrt.errors import InputError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from avrt.errors import AvrtError
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,14 @@ class Anomalies:
             self._known[kind, topic] = Anomaly(kind, topic, at_ns, count, detail)
         else:
             known.count += count
+
+
+def refusal(what: str, key: tuple[str, ...], anomalies: Iterable[Anomaly]) -> AvrtError:
+    """Return why a log cannot give what a pipeline asks of it at `key`.
+
+    It is the user's mistake, unless the log is damaged: what is asked for may have been in it.
+    """
+    for anomaly in anomalies:
+        if anomaly.kind == "damaged":
+            return InputError(f"{what}; the log is damaged: {anomaly.detail}", ".".join(key))
+    return SpecError(what, key)

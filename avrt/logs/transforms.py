@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, cast
 
 from rosbags.serde import SerdeError
 
-from avrt.errors import InputError, SpecError, did_you_mean
-from avrt.logs.raw import Anomalies, Anomaly
+from avrt.errors import InputError, did_you_mean
+from avrt.logs.raw import Anomalies, Anomaly, refusal
 from avrt.logs.ros_types import TRANSFORMS, types_of
 from avrt.model.frames import Matrix, TransformSpec, composed, inverted
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from avrt.logs.raw import RawMessage
     from avrt.logs.reader import LogReader
 
+KEY = ("calibration", "tf")
 MOVE_M = 0.001
 MOVE_DEG = 0.1
 NORM_ERROR = 0.01
@@ -44,6 +45,7 @@ def read_transforms(
 
     Raises:
         SpecError: the log has no such topic, or it is not one of transforms.
+        InputError: the same of a damaged log, which may have had it.
     """
     _check(reader, topics)
     tree = Tree()
@@ -122,13 +124,12 @@ def _check(reader: LogReader, topics: Sequence[str]) -> None:
     for topic in topics:
         if topic not in infos:
             what = f"the log has no topic {topic!r}; {did_you_mean(topic, infos)}"
-            raise SpecError(what, ("transforms",))
+            raise refusal(what, KEY, reader.anomalies)
         info = infos[topic]
         if info.type != TRANSFORMS or info.encoding != "cdr":
             found = f"{info.type or 'no type'} in encoding {info.encoding!r}"
-            raise SpecError(
-                f"expected {topic} to be of {TRANSFORMS}, found {found}", ("transforms",)
-            )
+            what = f"expected {topic} to be of {TRANSFORMS}, found {found}"
+            raise refusal(what, KEY, reader.anomalies)
 
 
 def _transforms(raw: RawMessage) -> Iterator[tuple[str, str, Matrix | None]]:

@@ -107,12 +107,47 @@ def test_hours_between_two_messages_are_no_problem(make_drive, make_pipeline):
     assert report.jobs["met"] == 3 + 2
 
 
-def test_a_jump_of_days_ends_the_log_and_is_told(make_drive, make_pipeline):
+def drive_at(path, *days):
+    with LogWriter(path) as log:
+        for index, day in enumerate(days):
+            at_ns = 10**18 + round(day * 86400 * 10**9)
+            log.add_cloud("/lidar", "roof", at_ns, np.ones((2, 3), np.float32) * index)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("days", "met", "lost", "ended"),
+    [
+        ((0, 0.5, 2.5, 2.6), 2, 2, True),
+        ((0, 2.5, 2.6), 2, 1, False),
+        ((0, 2, 4, 4.5), 2, 2, False),
+        ((0, 2), 1, 1, False),
+    ],
+)
+def test_a_jump_of_days_ends_the_log_unless_it_only_begins_with_a_wrong_time(
+    tmp_path, make_pipeline, days, met, lost, ended
+):
     pipeline = make_pipeline()
     pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
-    report = pipeline.replay(make_drive(3, period_ns=2 * 86400 * 10**9))
-    assert report.jobs["met"] == 1
-    assert "log time jumps 172800 s ahead" in str(report.damage)
+    report = pipeline.replay(drive_at(tmp_path / "log.mcap", *days))
+    assert report.jobs["met"] == met
+    topic = report.data["log"]["topics"]["/lidar"]
+    assert (topic["delivered"], topic["lost"], topic["messages"]) == (met, lost, len(days))
+    assert ("log time jumps" in str(report.damage)) == ended
+    told = [a["kind"] for a in report.data["log"]["anomalies"]]
+    assert ("log_time" in told) == (not ended)
+
+
+def test_a_log_time_that_no_record_can_hold_is_lost_and_told(tmp_path, make_pipeline):
+    with LogWriter(tmp_path / "log.mcap") as log:
+        for at_ns in (10**18, 10**18 + 100 * MS, (1 << 64) - 1):
+            log.add_cloud("/lidar", "roof", 10**18, np.ones((2, 3), np.float32), log_ns=at_ns)
+    pipeline = make_pipeline()
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    report = pipeline.replay(tmp_path / "log.mcap", out=tmp_path / "run.mcap")
+    assert report.data["log"]["topics"]["/lidar"]["lost"] == 1
+    odd = {a["kind"]: a["detail"] for a in report.data["log"]["anomalies"]}
+    assert odd["log_time"] == f"log time {(1 << 64) - 1} ns is none"
 
 
 # What a run leaves behind

@@ -1,7 +1,11 @@
+import re
+import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from mcap.reader import make_reader
+from mcap.writer import CompressionType
 
 from avrt.errors import DamagedInputError, InputError, SpecError
 from avrt.logs import open_log
@@ -170,6 +174,39 @@ def test_a_source_the_log_cannot_feed_is_refused(log_path, source, key, what):
     with open_log(log_path) as log, pytest.raises(SpecError, match=what) as caught:
         MergedLog(log, [source])
     assert caught.value.key == ("sources", source.name, key)
+
+
+def test_what_a_damaged_log_lacks_may_have_been_in_it(tmp_path, write_log):
+    path = write_log(tmp_path / "log.mcap", compression=CompressionType.NONE)
+    path.write_bytes(path.read_bytes()[:300])
+    with open_log(path) as log, pytest.raises(InputError) as caught:
+        MergedLog(log, [LIDAR])
+    assert caught.value.exit_code == 4
+    what = r"^sources\.roof\.topic: the log has no topic '/lidar'; .*; the log is damaged: .*byte"
+    assert re.match(what, str(caught.value))
+
+
+def test_a_log_may_hold_more_than_it_promises(tmp_path, write_log):
+    """The sum holds all the same: what is delivered and lost is what was promised or found."""
+    path = write_log(tmp_path / "log.mcap", compression=CompressionType.NONE)
+    data = path.read_bytes()
+    with path.open("rb") as file:
+        counts = make_reader(file).get_summary().statistics.channel_message_counts
+    told = b"".join(struct.pack("<HQ", *item) for item in counts.items())
+    fewer = b"".join(struct.pack("<HQ", id_, 2) for id_ in counts)
+    foot = len(data) - 37
+    (start,) = struct.unpack_from("<Q", data, foot + 9)
+    data = data.replace(told, fewer)
+    data = data[:-12] + bytes(4) + data[-8:]  # no CRC vouches for the summary
+    assert start < data.index(fewer) < foot
+    path.write_bytes(data)
+    with open_log(path) as log:
+        merged = MergedLog(log, [LIDAR])
+        with pytest.raises(DamagedInputError, match="expected 2 messages on /lidar, found 5"):
+            list(merged)
+        assert {a.kind: a.count for a in merged.anomalies} == {"miscounted": 3, "damaged": 1}
+    count = merged.topics()["/lidar"]
+    assert (count.messages, count.delivered, count.lost) == (5, 5, 0)
 
 
 def test_a_source_without_a_topic_cannot_be_read(log_path):
