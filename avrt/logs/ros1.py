@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rosbags.serde import SerdeError
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores, TypesysError, get_typestore
 from rosbags.typesys.msg import normalize_msgtype
 
+from avrt.logs.definitions import parse_definition
 from avrt.logs.raw import Anomalies, Channel, RawMessage
 from avrt.logs.ros_types import TRANSFORMS, known_types, schema_text
 
@@ -67,7 +68,7 @@ def _converter(type_name: str, text: str) -> tuple[Typestore | None, bytes]:
     """Return a store that converts a type, and its ROS 2 definition; None where there is none."""
     known = known_types().fielddefs
     try:
-        types = get_types_from_msg(text, type_name)
+        types = parse_definition(text, type_name, known)
         types.update({name: known[name] for name in BASIC})
         store = get_typestore(Stores.EMPTY)
         store.register(types)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
 from avrt.errors import InputError
+from avrt.logs.definitions import is_other_layout, parse_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,27 +76,40 @@ def known_types() -> Typestore:
 def types_of(channel: Channel) -> Typestore:
     """Return a store that has the type of a channel.
 
+    A known type needs no definition; where the log has one that can be used, it has to agree.
+
     Raises:
-        InputError: the type is not known and the log does not define it.
+        InputError: the type is not known and the log does not define it, or it is known and the
+            log defines another.
     """
-    store = known_types()
-    if channel.type in store.fielddefs:
-        return store
-    if channel.schema_encoding != "ros2msg" or not channel.schema.strip():
-        what = f"expected a definition of {channel.type} in the log, found none"
-        raise InputError(what, channel.topic)
-    try:
-        return _defined(channel.type, channel.schema)
-    except (TypesysError, UnicodeDecodeError, ValueError) as error:
-        what = f"expected a definition of {channel.type}, found one that cannot be used: {error}"
-        raise InputError(what, channel.topic) from None
-
-
-@lru_cache(maxsize=64)
-def _defined(type_name: str, schema: bytes) -> Typestore:
-    store = get_typestore(Stores.ROS2_JAZZY)
-    store.register(get_types_from_msg(schema.decode(), type_name))
+    schema = channel.schema if channel.schema_encoding == "ros2msg" else b""
+    store, why = _find(channel.type, schema)
+    if store is None:
+        raise InputError(f"expected a definition of {channel.type}, found {why}", channel.topic)
     return store
+
+
+@lru_cache(maxsize=256)
+def _find(type_name: str, schema: bytes) -> tuple[Typestore | None, str]:
+    """Return the store of a type, or why there is none."""
+    store = known_types()
+    is_known = type_name in store.fielddefs
+    if not schema.strip():
+        return (store, "") if is_known else (None, "none in the log")
+    try:
+        types = parse_definition(schema.decode(), type_name, store.fielddefs)
+    except ValueError as error:
+        return (store, "") if is_known else (None, f"one that cannot be used: {error}")
+    if is_known:
+        if is_other_layout(types, store.fielddefs, type_name):
+            return None, "one in the log that differs from ROS 2's"
+        return store, ""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    try:
+        store.register(types)
+    except (TypesysError, ValueError) as error:
+        return None, f"one that cannot be used: {error}"
+    return store, ""
 
 
 def schema_text(store: Typestore, type_name: str) -> bytes:

@@ -15,11 +15,10 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from rosbags.serde import SerdeError
-
 from avrt.errors import InputError, did_you_mean
+from avrt.logs.decode import parse
 from avrt.logs.raw import Anomalies, Anomaly, refusal
-from avrt.logs.ros_types import TRANSFORMS, types_of
+from avrt.logs.ros_types import TRANSFORMS
 from avrt.model.frames import Matrix, TransformSpec, composed, inverted
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def read_transforms(
             try:
                 for parent, child, matrix in _transforms(raw):
                     tree.add(raw, parent, child, matrix)
-            except SerdeError as error:
+            except InputError as error:
                 tree.anomalies.add("undecodable", raw.topic, raw.log_ns, str(error))
     return list(tree.transforms.values()), tree.told()
 
@@ -133,8 +132,7 @@ def _check(reader: LogReader, topics: Sequence[str]) -> None:
 
 
 def _transforms(raw: RawMessage) -> Iterator[tuple[str, str, Matrix | None]]:
-    message = types_of(raw.channel).deserialize_cdr(raw.data, raw.type)
-    for stamped in cast("ros.tf2_msgs__msg__TFMessage", message).transforms:
+    for stamped in cast("ros.tf2_msgs__msg__TFMessage", parse(raw)).transforms:
         parent = stamped.header.frame_id.removeprefix("/")
         child = stamped.child_frame_id.removeprefix("/")
         yield parent, child, _matrix(stamped.transform)

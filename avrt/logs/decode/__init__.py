@@ -68,6 +68,7 @@ READERS: Mapping[str, Mapping[str, Callable[[RawMessage, object], Payload]]] = {
     "gnss": {FIX: read_fix},
     "can": {TWIST: read_twist, TWIST_COVARIANCE: read_twist, ODOMETRY: read_odometry},
 }
+DEFINED_BY_LOGS = frozenset({SICK_RADAR, SICK_RADAR_XD})
 
 
 class Stamped(Protocol):
@@ -104,20 +105,29 @@ def decode(raw: RawMessage, kind: str) -> Decoded:
     if raw.channel.encoding != "cdr" or read is None:
         found = f"{raw.type or 'no type'} in {raw.channel.encoding or 'no'} encoding"
         raise raw.error(f"a CDR message of {' or '.join(READERS[kind])}", found)
-    message = _parse(raw)
-    payload = read(raw, message)
-    header = cast("Stamped", message).header
-    frame = header.frame_id
+    message = parse(raw)
+    try:
+        payload = read(raw, message)
+        header = cast("Stamped", message).header
+        stamp, frame = header.stamp, header.frame_id
+    except (AttributeError, TypeError, ValueError) as error:
+        if raw.type not in DEFINED_BY_LOGS:
+            raise
+        raise raw.error(f"a {raw.type} as its driver defines it", f"another: {error}") from None
     if raw.type == ODOMETRY:
         frame = cast("ros.nav_msgs__msg__Odometry", message).child_frame_id
-    stamp = header.stamp
     header_ns = stamp.sec * NS_PER_S + stamp.nanosec
     valid = stamp.nanosec < NS_PER_S and stamp.sec >= 0 and header_ns > 0
     lost = isinstance(payload, PointCloud) and has_lost_times(message, payload)
     return Decoded(header_ns, valid, frame.removeprefix("/"), payload, lost)
 
 
-def _parse(raw: RawMessage) -> object:
+def parse(raw: RawMessage) -> object:
+    """Return the ROS 2 message that the bytes hold.
+
+    Raises:
+        InputError: they hold none, or its type is not defined.
+    """
     store = types_of(raw.channel)
     try:
         return store.deserialize_cdr(raw.data, raw.type)
