@@ -79,7 +79,7 @@ class Rosbag2Reader:
             if not self._parts:
                 raise next(iter(self._damage.values()))
             self._stack = stack.pop_all()
-        if metadata is not None and len(self._parts) < len(metadata.parts):
+        if metadata is not None and any(a.kind == "damaged" for a in self.anomalies):
             self._promised = metadata.counts
 
     @property
@@ -133,13 +133,13 @@ class Rosbag2Reader:
             self._damage.setdefault(error.place, error)  # the part's own anomalies tell it
 
     def _tell_lost(self, names: set[str] | None) -> None:
-        """Tell how many messages the parts that are not there should have held."""
+        """Tell how many messages are promised that no part that can be read tells of."""
         infos = [part.topics() for part in self._parts]
         for topic, count in self._promised.items():
             lost = count - sum(info[topic].messages for info in infos if topic in info)
             if lost > 0 and (names is None or topic in names) and topic not in self._lost:
                 self._lost.add(topic)
-                what = f"expected {lost} messages in parts that are not there or cannot be read"
+                what = f"expected {lost} messages more than the parts that can be read tell of"
                 self._anomalies.add("lost", topic, None, what, lost)
 
     def _unpack(self, message: RawMessage) -> None:

@@ -7,6 +7,8 @@
   rows that lie before the first missing page are good. Pages are taken in the order of writing, so
   only rows just before the cut reach into what is missing: SQLite finds it, unless it is the last
   page of a row. So the first missing pages are filled with a mark that no good row holds.
+* SQLite gives up a query at the first damaged page. Then rows are looked up one by one, by id, and
+  the ids that lie on a page that cannot be read are left out and told.
 * A file of old tools has no definitions of its types; those that avrt knows are added.
 """
 
@@ -25,16 +27,19 @@ from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
 from avrt.logs.ros_types import known_types, schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    Row = tuple[int, int, object, object]
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 LOGS = ("-wal", "-journal")
 HEAD_BYTES = 32
 MARK = bytes.fromhex("c4c3f2a99e0b6d55a1e2774f18d03b9c")
 MARK_BYTES_MAX = 1 << 22
+ID_MAX = 1 << 62
 MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
 MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
-KEYS = "SELECT timestamp, id, topic_id FROM messages ORDER BY id"
+KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
 
 
 class SqliteReader:
@@ -48,7 +53,9 @@ class SqliteReader:
         """
         self._path = path
         self._anomalies = Anomalies()
-        self._damage: list[InputError] = []
+        self._damage: dict[str, InputError] = {}
+        self._lost: set[int] = set()
+        self._pages: set[int] = set()
         self._page_bytes, self._missing_bytes = self._measure()
         self._counts: dict[int, int] = {}
         self._good_ids: list[int] | None = None
@@ -59,9 +66,9 @@ class SqliteReader:
             except sqlite3.Error as error:
                 raise self._error("the tables of a rosbag2", error) from None
             if self._missing_bytes:
-                self._good_ids = self._find_good()
-            else:
-                self._count()
+                self._note("a whole file", f"one that lacks {self._missing_bytes} bytes")
+            if self._missing_bytes or not self._count():
+                self._good_ids = [id_ for _, id_ in self._find_good()]
             self._stack = stack.pop_all()
 
     @property
@@ -71,7 +78,11 @@ class SqliteReader:
     def topics(self) -> dict[str, TopicInfo]:
         return {
             c.topic: TopicInfo(
-                c.type, self._counts.get(c.id, 0), c.encoding, c.schema_encoding, c.schema.decode()
+                c.type,
+                self._counts.get(c.id, 0),
+                c.encoding,
+                c.schema_encoding,
+                c.schema.decode(errors="replace"),
             )
             for c in self._channels.values()
         }
@@ -80,17 +91,14 @@ class SqliteReader:
         names = None if topics is None else set(topics)
         wanted = {id_: c for id_, c in self._channels.items() if names is None or c.topic in names}
         seen = dict.fromkeys(wanted, 0)
-        try:
-            for id_, topic_id, log_ns, data in self._rows():
-                if not isinstance(log_ns, int) or not isinstance(data, bytes):
-                    self._note("a time and bytes", f"{log_ns!r} in row {id_}")
-                elif topic_id in wanted:
-                    seen[topic_id] += 1
-                    yield RawMessage(wanted[topic_id], log_ns, log_ns, 0, data)
-                elif topic_id not in self._channels:
-                    self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
-        except sqlite3.Error as error:
-            self._note("the rows of its messages", str(error))
+        for id_, topic_id, log_ns, data in self._rows():
+            if not isinstance(log_ns, int) or not isinstance(data, bytes):
+                self._note("a time and bytes", f"{log_ns!r} and {data!r:.20} in row {id_}")
+            elif topic_id in wanted:
+                seen[topic_id] += 1
+                yield RawMessage(wanted[topic_id], log_ns, log_ns, 0, data)
+            elif topic_id not in self._channels:
+                self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
         self._tell(seen)
 
     def close(self) -> None:
@@ -102,17 +110,28 @@ class SqliteReader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _rows(self) -> Iterator[tuple[object, int, object, object]]:
-        """Yield the rows of messages by log time."""
-        if self._good_ids is None:
+    def _rows(self) -> Iterator[Row]:
+        """Yield the rows of messages by log time; one by one where they cannot be read at once."""
+        if self._good_ids is not None:
+            yield from self._rows_of(self._good_ids)
+            return
+        last = (-ID_MAX, 0)
+        try:
             with closing(self._file.execute(MESSAGES)) as rows:
-                yield from rows
-        else:
-            for id_ in self._good_ids:
-                with suppress(sqlite3.Error):  # it reaches into a missing page, and counts as lost
-                    row = self._file.execute(MESSAGE, (id_,)).fetchone()
-                    if row is not None and MARK not in row[3]:
-                        yield row
+                for row in rows:
+                    yield row
+                    if isinstance(row[2], int):
+                        last = row[2], row[0]
+        except sqlite3.Error as error:
+            self._note("the rows of its messages", str(error))
+            yield from self._rows_of([key[1] for key in self._find_good() if key > last])
+
+    def _rows_of(self, ids: Sequence[int]) -> Iterator[Row]:
+        for id_ in ids:
+            with suppress(sqlite3.Error):  # it reaches into a damaged page, and counts as lost
+                row = self._file.execute(MESSAGE, (id_,)).fetchone()
+                if row is not None and not (isinstance(row[3], bytes) and MARK in row[3]):
+                    yield row
 
     def _measure(self) -> tuple[int, int]:
         """Return the size of a page, and how many bytes the file lacks of what its header says."""
@@ -172,32 +191,81 @@ class SqliteReader:
             channels[id_] = Channel(id_, str(name), str(kind), str(encoding or "cdr"), *schema)
         return channels
 
-    def _find_good(self) -> list[int]:
-        """Return the ids of the rows before the first missing page, by log time; count them."""
+    def _find_good(self) -> list[tuple[int, int]]:
+        """Return the keys (log time, id) of the rows that can be found, in order; count them."""
         keys: list[tuple[int, int]] = []
-        try:
-            for log_ns, id_, topic_id in self._file.execute(KEYS):
-                if not isinstance(log_ns, int):
-                    break
+        counts: dict[int, int] = {}
+        for log_ns, id_, topic_id in self._find_keys():
+            if isinstance(log_ns, int):
                 keys.append((log_ns, id_))
-                self._counts[topic_id] = self._counts.get(topic_id, 0) + 1
-        except sqlite3.Error:
-            pass
-        self._note("a whole file", f"one that lacks {self._missing_bytes} bytes")
-        return [id_ for _, id_ in sorted(keys)]
+            counts[topic_id] = counts.get(topic_id, 0) + 1
+        for topic_id, count in counts.items():
+            self._counts[topic_id] = max(count, self._counts.get(topic_id, 0))
+        return sorted(set(keys))
 
-    def _count(self) -> None:
+    def _find_keys(self) -> Iterator[tuple[object, int, int]]:
+        """Yield log time, id and topic of every row by id, those behind a damaged page too."""
+        first: int | None = 0
+        while first is not None:
+            reached = first
+            try:
+                for key in self._file.execute(KEYS, (first,)):
+                    yield key
+                    reached = max(reached, key[1] + 1)
+                first = None
+            except sqlite3.Error:
+                first = self._find_next(reached)
+                self._note_page(reached, first)
+
+    def _find_next(self, bad: int) -> int | None:
+        """Return the first id behind the page where the id `bad` should be; None at the end.
+
+        The ids of a page are a range, so its end is found by doubling the step and then halving it.
+        """
+        step = 1
+        while not self._can_find(bad + step):
+            step *= 2
+            if step > ID_MAX:
+                return None
+        low, high = bad + step // 2, bad + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._can_find(middle) else (middle, high)
+        return high
+
+    def _can_find(self, id_: int) -> bool:
+        """Whether the first row from an id on can be reached, or that there is none."""
+        try:
+            with closing(self._file.execute(KEYS, (id_,))) as rows:
+                rows.fetchone()
+        except sqlite3.Error:
+            return False
+        return True
+
+    def _count(self) -> bool:
+        """Count the messages by topic; return whether that was possible."""
         try:
             self._counts = dict(
                 self._file.execute("SELECT topic_id, COUNT(*) FROM messages GROUP BY topic_id")
             )
         except sqlite3.Error as error:
             self._note("messages that can be counted", str(error))
+            return False
+        return True
+
+    def _note_page(self, bad: int, following: int | None) -> None:
+        """Tell of ids that cannot be read; what a cut file lacks is told already."""
+        if not self._missing_bytes and bad not in self._pages:
+            self._pages.add(bad)
+            count = 1 if following is None else following - bad
+            rows = f"from {bad} on" if following is None else f"{bad} to {following - 1}"
+            self._anomalies.add("unreadable", None, None, f"rows {rows} are on a bad page", count)
 
     def _note(self, expected: str, found: str) -> None:
         error = self._error(expected, found)
-        self._damage.append(error)
-        self._anomalies.add("damaged", None, None, str(error))
+        if error.what not in self._damage:
+            self._damage[error.what] = error
+            self._anomalies.add("damaged", None, None, str(error))
 
     def _error(self, expected: str, found: object) -> InputError:
         return InputError(f"expected {expected}, found {found}", str(self._path))
@@ -206,10 +274,12 @@ class SqliteReader:
         """Tell what is lost, once everything good was delivered."""
         for id_, found in seen.items():
             lost = self._counts.get(id_, 0) - found
-            if lost > 0:
+            if lost > 0 and id_ not in self._lost:
+                self._lost.add(id_)
                 what = f"expected {found + lost} messages, found {found}"
                 self._anomalies.add("lost", self._channels[id_].topic, None, what, lost)
         if self._damage:
-            count, first = sum(seen.values()), self._damage[0]
+            count, (first, *others) = sum(seen.values()), self._damage.values()
+            more = f"; and {len(others)} more" if others else ""
             kind = DamagedInputError if count else InputError
-            raise kind(first.what, first.place, count)
+            raise kind(f"{first.what}{more}", first.place, count)

@@ -191,6 +191,93 @@ def test_a_file_that_was_cut_gives_the_rows_it_has_and_says_so(tmp_path, part, s
     assert count * part * 0.5 < len(messages) < count * part
 
 
+PAGE = 4096
+
+
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory):
+    """Write files of 300 messages, with an index by time and without; return (path, rows)."""
+    folder = tmp_path_factory.mktemp("paged")
+    found = {}
+    for name in ("indexed", "plain"):
+        database = write_database(folder / f"{name}.db3", [])
+        if name == "indexed":
+            database.execute("CREATE INDEX timestamp_idx ON messages (timestamp ASC)")
+        rows = [(1, START_NS + k * MS, bytes([k % 251]) * 400) for k in range(300)]
+        database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES(?,?,?)", rows)
+        database.commit()
+        database.close()
+        found[name] = folder / f"{name}.db3", rows
+    return found
+
+
+@pytest.mark.parametrize("name", ["indexed", "plain"])
+@pytest.mark.parametrize("place", [0.2, 0.5, 0.8, 1.0])
+def test_a_damaged_page_costs_its_own_rows_only(paged, tmp_path, name, place):
+    source, rows = paged[name]
+    content = bytearray(source.read_bytes())
+    page = min(int(len(content) * place) // PAGE, len(content) // PAGE - 1)
+    content[page * PAGE : page * PAGE + 16] = b"\xff" * 16
+    path = tmp_path / "a.db3"
+    path.write_bytes(content)
+    messages = []
+    with open_log(path) as log:
+        with pytest.raises(DamagedInputError) as caught:
+            messages.extend(log.messages())
+        before = [(a.kind, a.topic, a.count) for a in log.anomalies]
+        with pytest.raises(DamagedInputError):
+            list(log.messages())
+        assert [(a.kind, a.topic, a.count) for a in log.anomalies] == before
+    assert caught.value.good_messages == len(messages) >= 300 - PAGE // 400
+    assert [(1, m.log_ns, m.data) for m in messages] == [
+        row for row in rows if row[1] in {m.log_ns for m in messages}
+    ]
+    pages = [a.count for a in log.anomalies if a.kind == "unreadable"]
+    if len(messages) < 300:
+        assert pages == [1 if place == 1.0 else 300 - len(messages)]
+
+
+def test_a_damaged_page_of_a_folder_costs_what_its_metadata_promised(paged, tmp_path):
+    source, _ = paged["plain"]
+    content = bytearray(source.read_bytes())
+    content[PAGE * 12 : PAGE * 12 + 16] = b"\xff" * 16
+    (tmp_path / "a.db3").write_bytes(content)
+    count = (
+        "  topics_with_message_count:\n    - {topic_metadata: {name: /imu}, message_count: 300}\n"
+    )
+    (tmp_path / "metadata.yaml").write_text(LISTED.format("[a.db3]") + count)
+    with open_log(tmp_path) as log:
+        with pytest.raises(DamagedInputError) as caught:
+            list(log.messages())
+        lost = sum(a.count for a in log.anomalies if a.kind == "lost")
+        assert log.topics()["/imu"].messages == caught.value.good_messages + lost == 300
+        assert lost > 0
+
+
+def test_a_text_in_a_file_that_was_cut_is_told(tmp_path):
+    database = write_database(tmp_path / "a.db3", range(60))
+    database.execute("UPDATE messages SET data = 'text' WHERE id = 3")
+    database.commit()
+    database.close()
+    content = (tmp_path / "a.db3").read_bytes()
+    (tmp_path / "a.db3").write_bytes(content[: len(content) // 2])
+    with open_log(tmp_path / "a.db3") as log:
+        with pytest.raises(DamagedInputError):
+            list(log.messages())
+        assert {a.kind for a in log.anomalies} == {"damaged", "lost"}
+
+
+def test_a_definition_that_is_no_text_is_no_bug(tmp_path):
+    database = write_database(tmp_path / "a.db3", range(3))
+    database.execute(
+        "CREATE TABLE message_definitions(topic_type, encoding, encoded_message_definition)"
+    )
+    database.execute(f"INSERT INTO message_definitions VALUES('{IMU}', 'ros2msg', x'81ff')")
+    database.commit()
+    database.close()
+    assert turns(tmp_path / "a.db3") == [0, 1, 2]
+
+
 @settings(max_examples=40)
 @given(st.data())
 def test_no_flipped_byte_gives_a_foreign_exception(tmp_path_factory, data):
