@@ -143,6 +143,15 @@ def test_a_raw_image_that_does_not_fit_is_refused(encoding, size, expected):
         read(raw(message, IMAGE))
 
 
+@pytest.mark.parametrize(("width", "height"), [(0, 0), (0, 2), (2, 0)])
+def test_a_raw_image_without_a_pixel_is_refused(width, height):
+    """A width of zero would make it count as compressed."""
+    data = np.zeros(6 * width * height, np.uint8)
+    message = ros.sensor_msgs__msg__Image(HEADER, height, width, "rgb8", 0, 3 * width, data)
+    with pytest.raises(InputError, match="expected an image of a pixel at least"):
+        read(raw(message, IMAGE))
+
+
 @pytest.mark.parametrize("little_endian", [True, False])
 def test_camera_info_gives_size_and_projection(little_endian):
     p = np.arange(12.0)

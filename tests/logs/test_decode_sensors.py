@@ -82,9 +82,9 @@ def test_points_without_times_have_none():
     assert (decoded.payload.seconds, decoded.lost_times) == (None, False)
 
 
-def scan(ranges, intensities=(), increment=0.001):
+def scan(ranges, intensities=(), increment=0.001, first=0.0, step=math.pi / 4, span=(0.5, 10.0)):
     return ros.sensor_msgs__msg__LaserScan(
-        HEAD, 0.0, math.pi / 2, math.pi / 4, increment, 0.1, 0.5, 10.0,
+        HEAD, first, math.pi / 2, step, increment, 0.1, *span,
         np.array(ranges, np.float32), np.array(intensities, np.float32),
     )  # fmt: skip
 
@@ -105,6 +105,39 @@ def test_a_scan_without_intensities_or_times_has_none():
 def test_a_scan_with_too_few_intensities_is_refused():
     with pytest.raises(InputError, match="expected 3 intensities, or none, found 2"):
         read(scan([1.0, 2.0, 3.0], [1, 2]), SCAN, "lidar")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"first": NAN}, {"step": NAN}, {"step": math.inf}, {"step": 0.0},
+        {"span": (NAN, 10.0)}, {"span": (0.5, NAN)}, {"span": (0.5, 0.0)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_scan_that_no_scanner_makes_is_refused(given):
+    with pytest.raises(InputError, match="expected beams that differ in angle, and a range"):
+        read(scan([1.0, 2.0], **given), SCAN, "lidar")
+
+
+def test_a_single_beam_needs_no_step_and_a_range_may_have_no_end():
+    assert read(scan([1.0], step=0.0), SCAN, "lidar").payload.count == 1
+    assert read(scan([99.0], span=(0.0, math.inf)), SCAN, "lidar").payload.count == 1
+
+
+@pytest.mark.parametrize("increment", [NAN, math.inf, 3.0])
+def test_the_times_of_a_scan_that_are_none_of_it_are_told_and_not_used(increment):
+    decoded = read(scan([1.0, 2.0], increment=increment), SCAN, "lidar")
+    assert decoded.payload.seconds is None
+    assert decoded.lost_times
+
+
+def test_absolute_times_do_not_fit_into_a_float32():
+    """They are 128 s apart, so all points of a sweep would share one time that is wrong."""
+    seconds = STAMP_NS / 1e9 + np.array(AFTER)
+    decoded = cloud({**at([1, 2, 3], [0, 0, 0]), "timestamp": ("<f4", seconds)})
+    assert decoded.payload.seconds is None
+    assert decoded.lost_times
 
 
 # Motion
@@ -163,7 +196,10 @@ def test_a_fix_of_unknown_accuracy_has_none():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("message", [fix(status=-1), fix(status=-2), fix(latitude=NAN)])
+@pytest.mark.parametrize(
+    "message",
+    [fix(status=-1), fix(status=-2), fix(latitude=NAN), fix(latitude=90.1), fix(latitude=1e300)],
+)
 def test_a_receiver_without_a_position_is_not_valid(message):
     assert not read(message, FIX, "gnss").payload.valid
 
@@ -228,6 +264,18 @@ def test_rows_in_the_sensor_or_nowhere_are_no_targets():
     assert payload.xy.tolist() == [[10, 1], [0, 5]]
     assert payload.range_rate.tolist() == [2, 4]
     assert cloud({**at([], [])}, "radar").payload.count == 0
+
+
+def test_what_no_payload_can_hold_is_no_target_and_no_number():
+    columns = {
+        **{axis: ("<f8", [1e300, 1.0, 2.0]) for axis in "xyz"},
+        "id": ("<f8", [1.0, 1e300, NAN]),
+        "vrad": ("<f8", [1.0, 1e300, 3.0]),
+    }
+    payload = cloud(columns, "radar").payload
+    assert payload.xy.tolist() == [[1, 1], [2, 2]]
+    assert payload.ids.tolist() == [-1, -1]
+    assert payload.range_rate.tolist() == [math.inf, 3]
 
 
 def test_a_radar_scan_is_polar():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
+import numpy as np
 from rosbags.serde import SerdeError
 
 from avrt.logs.decode.image import read_camera_info, read_compressed_image, read_image
@@ -107,7 +108,8 @@ def decode(raw: RawMessage, kind: str) -> Decoded:
         raise raw.error(f"a CDR message of {' or '.join(READERS[kind])}", found)
     message = parse(raw)
     try:
-        payload = read(raw, message)
+        with np.errstate(all="ignore"):  # what a payload cannot hold becomes infinite or NaN
+            payload = read(raw, message)
         header = cast("Stamped", message).header
         stamp, frame = header.stamp, header.frame_id
     except (AttributeError, TypeError, ValueError) as error:

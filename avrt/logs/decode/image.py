@@ -26,6 +26,8 @@ def read_image(raw: RawMessage, message: object) -> Image:
     if channels is None:
         raise raw.error(f"an image in {', '.join(RAW_CHANNELS)}", repr(message.encoding))
     width, height, row = message.width, message.height, message.step
+    if not width or not height:
+        raise raw.error("an image of a pixel at least", f"{width} x {height}")
     if len(message.data) != height * row or row < width * channels:
         expected = f"{height} rows of {row} bytes, each of {width} pixels of {channels} bytes"
         raise raw.error(expected, f"{len(message.data)} bytes")

@@ -2,7 +2,8 @@
 
 A quantity that its message marks as not measured is NaN, or None for an orientation. The marks are
 those of sensor_msgs: -1 as the first element of a covariance, type 0 for the covariance of a fix, a
-negative status for a receiver without a position.
+negative status for a receiver without a position. Nor is a fix valid at a latitude or longitude
+that is none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from avrt.logs.raw import RawMessage
 
 UNKNOWN = -1.0
+LATITUDE_MAX, LONGITUDE_MAX = 90.0, 360.0
 
 
 def read_imu(_raw: RawMessage, message: object) -> Imu:
@@ -39,7 +41,7 @@ def read_fix(_raw: RawMessage, message: object) -> Fix:
     unknown = message.position_covariance_type == message.COVARIANCE_TYPE_UNKNOWN
     variances = message.position_covariance[[0, 4, 8]]
     sigma = np.full(3, np.nan) if unknown else np.sqrt(np.where(variances < 0, np.nan, variances))
-    placed = bool(np.isfinite([message.latitude, message.longitude]).all())
+    placed = abs(message.latitude) <= LATITUDE_MAX and abs(message.longitude) <= LONGITUDE_MAX
     valid = placed and message.status.status >= message.status.STATUS_FIX
     return Fix(message.latitude, message.longitude, message.altitude, sigma, valid)
 

@@ -2,14 +2,16 @@
 
 A point's own time is given in several ways. Whole numbers are nanoseconds after the stamp (Ouster
 `t`, Livox `offset_time`); a float is seconds after the stamp (Velodyne `time`), or absolute seconds
-(Hesai, RoboSense `timestamp`) or nanoseconds (Livox `timestamp`), which its size tells. Times that
-lie further than `SWEEP_S_MAX` from the stamp are none of this sweep: such a cloud has no times.
+(Hesai, RoboSense `timestamp`) or nanoseconds (Livox `timestamp`), which its size tells; a float32
+cannot hold absolute ones. Times that lie further than `SWEEP_S_MAX` from the stamp are none of this
+sweep: such a cloud has no times.
 
 Shapes: N points, B bytes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,17 +48,25 @@ def read_cloud(raw: RawMessage, message: object) -> PointCloud:
 
 def has_lost_times(message: object, cloud: PointCloud) -> bool:
     """Whether the points of a message have times, and they are none of its sweep."""
-    if not isinstance(message, ros.sensor_msgs__msg__PointCloud2) or not cloud.count:
+    if not cloud.count or cloud.seconds is not None:
         return False
-    return cloud.seconds is None and any(field.name in TIMES for field in message.fields)
+    if isinstance(message, ros.sensor_msgs__msg__LaserScan):
+        return message.time_increment != 0
+    assert isinstance(message, ros.sensor_msgs__msg__PointCloud2)
+    return any(field.name in TIMES for field in message.fields)
 
 
 def read_scan(raw: RawMessage, message: object) -> PointCloud:
     """Read a planar scan: z is 0, and a beam that met nothing within range gives no point."""
     assert isinstance(message, ros.sensor_msgs__msg__LaserScan)
     ranges = message.ranges
-    with np.errstate(invalid="ignore"):
-        met = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max)
+    if not _can_be(message):
+        found = (
+            f"angles from {message.angle_min:g} by {message.angle_increment:g}, ranges from "
+            f"{message.range_min:g} to {message.range_max:g}"
+        )
+        raise raw.error("beams that differ in angle, and a range", found)
+    met = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max)
     index = np.flatnonzero(met)
     angle = message.angle_min + index * message.angle_increment
     xyz = np.zeros((len(index), 3), np.float32)
@@ -66,8 +76,16 @@ def read_scan(raw: RawMessage, message: object) -> PointCloud:
         expected = f"{len(ranges)} intensities, or none"
         raise raw.error(expected, f"{len(message.intensities)}")
     intensity = message.intensities[index] if len(message.intensities) else None
-    seconds = (index * message.time_increment).astype(np.float32)
-    return PointCloud(xyz, intensity, seconds if message.time_increment else None)
+    timed = message.time_increment != 0
+    seconds = _in_sweep(index * message.time_increment) if timed else None
+    return PointCloud(xyz, intensity, seconds)
+
+
+def _can_be(scan: ros.sensor_msgs__msg__LaserScan) -> bool:
+    """Whether beams have angles of their own and there are ranges that count; none may be NaN."""
+    angles = math.isfinite(scan.angle_min) and math.isfinite(scan.angle_increment)
+    apart = scan.angle_increment != 0 or len(scan.ranges) < 2
+    return angles and apart and scan.range_min < scan.range_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +131,19 @@ class Points:
         largest = np.max(np.abs(times))
         if exact.dtype.kind != "f":
             times /= NS_PER_S
+        elif largest >= ABSOLUTE_S_MIN and exact.dtype.itemsize < 8:
+            return None
         elif largest >= ABSOLUTE_NS_MIN:
             times = (times - stamp_ns) / NS_PER_S
         elif largest >= ABSOLUTE_S_MIN:
             times -= stamp_ns / NS_PER_S
-        with np.errstate(invalid="ignore"):
-            return times.astype(np.float32) if bool((abs(times) <= SWEEP_S_MAX).all()) else None
+        return _in_sweep(times)
+
+
+def _in_sweep(times: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float32] | None:
+    """Return times (N,) seconds after the stamp, or None where one is none of the sweep."""
+    largest = np.max(np.abs(times), initial=0.0)  # NaN where one is
+    return times.astype(np.float32) if largest <= SWEEP_S_MAX else None
 
 
 def unpack(raw: RawMessage, message: ros.sensor_msgs__msg__PointCloud2) -> Points:

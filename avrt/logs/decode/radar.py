@@ -143,9 +143,9 @@ def read_sick_radar(raw: RawMessage, message: object) -> Targets:
 
 def _targets(xy: Column, **columns: Column | None) -> Targets:
     """Return the targets of rows that are some; a column that is not given is NaN, or id -1."""
-    count = len(xy)
+    count, places = len(xy), xy.astype(np.float32)
     there: NDArray[np.bool_] = np.logical_and(
-        np.isfinite(xy.astype(np.float64)).all(axis=1), xy.astype(bool).any(axis=1)
+        np.isfinite(places).all(axis=1), places.astype(bool).any(axis=1)
     )
 
     def column(name: str, width: int = 0) -> NDArray[np.float32]:
@@ -156,7 +156,7 @@ def _targets(xy: Column, **columns: Column | None) -> Targets:
 
     numbers = _numbers(columns.get("ids"), there)
     return Targets(
-        xy[there].astype(np.float32),
+        places[there],
         column("sigma", 2),
         column("range_rate"),
         column("velocity", 2),
@@ -169,7 +169,7 @@ def _numbers(ids: Column | None, there: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the numbers of targets; one that two of them share is the sensor's word for none."""
     if ids is None:
         return np.full(int(there.sum()), -1, np.int64)
-    numbers = np.where(np.isfinite(ids), ids, -1)[there].astype(np.int64)
+    numbers = np.where(np.abs(ids) < ID_BITS, ids, -1)[there].astype(np.int64)
     _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
     return np.where(times[place] > 1, -1, numbers)
 
