@@ -25,7 +25,7 @@ GAP_NS_MAX = 24 * 3600 * NS_PER_S
 LOG_NS_MAX = 1 << 62  # the year 2116
 
 
-def by_log_time(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[RawMessage]]:
+def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[RawMessage]]:
     """Yield the messages of one log time together; `lose` takes those without one, and why.
 
     Raises:

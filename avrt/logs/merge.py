@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, READERS, Payload, decode
-from avrt.logs.log_time import by_log_time
+from avrt.logs.log_time import simultaneous
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
 from avrt.logs.ros1 import ROS1
 from avrt.logs.ros_types import PACKETS
@@ -228,7 +228,7 @@ class MergedLog:
         """Yield the messages of one log time together, the last ones before damage is raised."""
         messages = self._reader.messages({*self._sources, *self._camera_infos})
         try:
-            yield from by_log_time(messages, self._lose)
+            yield from simultaneous(messages, self._lose)
         except DamagedInputError:
             self._ended = True
             raise

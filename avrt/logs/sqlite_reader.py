@@ -175,13 +175,7 @@ class SqliteReader:
         return database
 
     def _read_channels(self) -> dict[int, Channel]:
-        tables = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master")}
-        defined: Mapping[str, tuple[str, bytes]] = {}
-        if "message_definitions" in tables:
-            rows = self._file.execute(
-                "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
-            )
-            defined = {str(kind): (str(how), str(text).encode()) for kind, how, text in rows}
+        defined = self._read_definitions()
         topics = self._file.execute("SELECT id, name, type, serialization_format FROM topics")
         channels: dict[int, Channel] = {}
         for id_, name, kind, encoding in topics:
@@ -190,6 +184,20 @@ class SqliteReader:
                 schema = "ros2msg", schema_text(known_types(), kind)
             channels[id_] = Channel(id_, str(name), str(kind), str(encoding or "cdr"), *schema)
         return channels
+
+    def _read_definitions(self) -> dict[str, tuple[str, bytes]]:
+        """Return encoding and text by type; a file does without those of types that are known."""
+        try:
+            tables = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master")}
+            if "message_definitions" not in tables:
+                return {}
+            rows = self._file.execute(
+                "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
+            )
+            return {str(kind): (str(how), str(text).encode()) for kind, how, text in rows}
+        except sqlite3.Error as error:
+            self._note("the definitions of its types", str(error))
+            return {}
 
     def _find_good(self) -> list[tuple[int, int]]:
         """Return the keys (log time, id) of the rows that can be found, in order; count them."""
@@ -268,7 +276,8 @@ class SqliteReader:
             self._anomalies.add("damaged", None, None, str(error))
 
     def _error(self, expected: str, found: object) -> InputError:
-        return InputError(f"expected {expected}, found {found}", str(self._path))
+        what = " ".join(f"expected {expected}, found {found}".split())
+        return InputError(what, str(self._path))
 
     def _tell(self, seen: Mapping[int, int]) -> None:
         """Tell what is lost, once everything good was delivered."""

@@ -267,6 +267,30 @@ def test_a_text_in_a_file_that_was_cut_is_told(tmp_path):
         assert {a.kind for a in log.anomalies} == {"damaged", "lost"}
 
 
+def test_a_bag_whose_definitions_are_damaged_reads_what_it_knows(tmp_path):
+    database = write_database(tmp_path / "a.db3", range(3))
+    database.execute("CREATE TABLE message_definitions(topic_type, encoding, other)")
+    database.commit()
+    database.close()
+    with open_log(tmp_path / "a.db3") as log:
+        messages = []
+        with pytest.raises(DamagedInputError, match="the definitions of its types") as caught:
+            messages.extend(log.messages())
+    assert len(messages) == 3
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_schema_is_told_in_one_line(tmp_path):
+    write_database(tmp_path / "a.db3", range(3)).close()
+    content = (tmp_path / "a.db3").read_bytes()
+    (tmp_path / "a.db3").write_bytes(
+        content.replace(b"CREATE TABLE topics(", b"CREATE\nTABL( topics")
+    )
+    with pytest.raises(InputError, match="the tables of a rosbag2") as caught:
+        open_log(tmp_path / "a.db3")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_definition_that_is_no_text_is_no_bug(tmp_path):
     database = write_database(tmp_path / "a.db3", range(3))
     database.execute(
