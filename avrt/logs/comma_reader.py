@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.errors import DamagedInputError, InputError
+from avrt.errors import InputError
 from avrt.logs.comma_arrays import read_log, whole_numbers
-from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
+from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
 from avrt.logs.ros_message import cloud_message, fix_message, header, imu_message, twist
 from avrt.logs.ros_types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
 from avrt.payload import Fix, Imu
@@ -127,9 +127,7 @@ class CommaReader:
         for message in merge(*(self._encode(s) for s in wanted), key=lambda m: m.log_ns):
             count += 1
             yield message
-        if self._damage:
-            first = self._damage[0]
-            raise DamagedInputError(first.what, first.place, count)
+        tell_damage(self._damage, count)
 
     def close(self) -> None:
         """Do nothing: the arrays were read when the folder was opened."""

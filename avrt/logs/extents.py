@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import zstandard
 
-from avrt.errors import DamagedInputError, InputError
-from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
+from avrt.errors import InputError
+from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ class ExtentReader(ABC):
             latest_ns = max(latest_ns, message.log_ns)
             yield message
         self._count_lost(seen)
-        self._tell_damage(sum(seen.values()))
+        tell_damage(self._damage.values(), sum(seen.values()))
 
     def close(self) -> None:
         self._file.close()
@@ -244,11 +244,3 @@ class ExtentReader(ABC):
             self._anomalies.add(kind, topic, None, what, abs(promised - found))
             if not self._damage:
                 self.note_damage(InputError(what, str(self._file.path)))
-
-    def _tell_damage(self, good_messages: int) -> None:
-        if not self._damage:
-            return
-        first, *others = self._damage.values()
-        more = f"; and {len(others)} more" if others else ""
-        kind = DamagedInputError if good_messages else InputError
-        raise kind(f"{first.what}{more}", first.place, good_messages)

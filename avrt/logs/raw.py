@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from avrt.errors import InputError, SpecError
+from avrt.errors import DamagedInputError, InputError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from avrt.errors import AvrtError
 
@@ -114,6 +114,21 @@ class Anomalies:
             self._known[kind, topic] = Anomaly(kind, topic, at_ns, count, detail)
         else:
             known.count += count
+
+
+def tell_damage(damage: Collection[InputError], good_messages: int) -> None:
+    """Raise what is wrong with a log, if anything is, once everything good was delivered.
+
+    Raises:
+        DamagedInputError: something was delivered.
+        InputError: nothing was.
+    """
+    if not damage:
+        return
+    first, *others = damage
+    more = f"; and {len(others)} more" if others else ""
+    kind = DamagedInputError if good_messages else InputError
+    raise kind(f"{first.what}{more}", first.place, good_messages)
 
 
 def refusal(what: str, key: tuple[str, ...], anomalies: Iterable[Anomaly]) -> AvrtError:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Self
 
 import zstandard
 
-from avrt.errors import DamagedInputError, InputError
+from avrt.errors import InputError
 from avrt.logs.extents import File
 from avrt.logs.mcap_file import MAGIC
 from avrt.logs.mcap_reader import McapReader
-from avrt.logs.raw import Anomalies, Anomaly, RawMessage, TopicInfo
+from avrt.logs.raw import Anomalies, Anomaly, RawMessage, TopicInfo, tell_damage
 from avrt.logs.rosbag2_metadata import METADATA, Metadata, read_metadata
 from avrt.logs.sqlite_reader import SQLITE_MAGIC, SqliteReader
 
@@ -108,11 +108,7 @@ class Rosbag2Reader:
             count += 1
             yield message
         self._tell_lost(names)
-        if self._damage:
-            first, *others = self._damage.values()
-            more = f"; and {len(others)} more" if others else ""
-            kind = DamagedInputError if count else InputError
-            raise kind(f"{first.what}{more}", first.place, count)
+        tell_damage(self._damage.values(), count)
 
     def close(self) -> None:
         self._stack.close()

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from avrt.errors import DamagedInputError, InputError
-from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo
+from avrt.errors import InputError
+from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
 from avrt.logs.ros_types import known_types, schema_text
 
 if TYPE_CHECKING:
@@ -287,8 +287,4 @@ class SqliteReader:
                 self._lost.add(id_)
                 what = f"expected {found + lost} messages, found {found}"
                 self._anomalies.add("lost", self._channels[id_].topic, None, what, lost)
-        if self._damage:
-            count, (first, *others) = sum(seen.values()), self._damage.values()
-            more = f"; and {len(others)} more" if others else ""
-            kind = DamagedInputError if count else InputError
-            raise kind(f"{first.what}{more}", first.place, count)
+        tell_damage(self._damage.values(), sum(seen.values()))
