@@ -2,7 +2,8 @@
 
 A complete file's summary says where every chunk lies; it is believed after its CRC and each chunk's
 header agree. A file that was cut off, or has no index, is walked from record to record. Where a
-record is damaged, the walk goes on at the next chunk that the summary knows.
+record is damaged, the walk goes on at the next chunk that the summary knows. A file promises what
+its summary has counted, or what the walk has found, whichever is more.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ def _walk(file: File, summary: Summary | None, damage: list[InputError]) -> Layo
     layout.channels.update(summary.channels)
     layout.schemas.update(summary.schemas)
     layout.damage.extend(damage)
+    if summary.statistics is not None:
+        for id_, count in summary.statistics.channel_message_counts.items():
+            layout.counts[id_] = max(count, layout.counts.get(id_, 0))
     return layout
 
 

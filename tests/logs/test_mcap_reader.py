@@ -182,6 +182,25 @@ def test_a_message_of_an_unknown_channel_is_told(tmp_path):
     assert "channel 9" in str(error)
 
 
+def test_a_message_that_strays_to_another_channel_is_missed(tmp_path):
+    """Nothing vouches for messages outside of chunks, but the summary has counted them."""
+    path = tmp_path / "log.mcap"
+    with path.open("wb") as file:
+        writer = Writer(file, use_chunking=False)
+        writer.start()
+        channels = [writer.register_channel(topic, "json", 0) for topic in ("/a", "/b")]
+        for sequence in range(6):
+            writer.add_message(channels[sequence % 2], sequence, b"x", sequence, sequence)
+        writer.finish()
+    data = path.read_bytes()
+    old, new = (struct.pack("<HIQ", channel, 2, 2) for channel in channels)
+    assert data.count(old) == 1
+    path.write_bytes(data.replace(old, new))
+    messages, error = read(path, ["/a"])
+    assert len(messages) == 2
+    assert "expected 3 messages on /a, found 2" in str(error)
+
+
 @pytest.mark.parametrize("length", [0, 8, 1 << 62])
 def test_a_chunk_index_of_an_impossible_length_is_not_followed(tmp_path, length):
     """A length of zero would lead back to the same place for ever."""
