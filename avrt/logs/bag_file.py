@@ -33,6 +33,8 @@ TIME = struct.Struct("<II")
 ENTRY = struct.Struct("<III")
 COUNT = struct.Struct("<II")
 HEAD_BYTES_MAX = 1 << 20
+CHUNK_HEAD_BYTES = 64
+CHUNK_FIELDS = frozenset({b"op", b"compression", b"size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,19 @@ def read_record(file: File, offset: int) -> Record:
     if record.opcode not in OPCODES:
         raise InputError(f"expected a record, found one of kind {record.opcode}", place)
     return record
+
+
+def find_chunk(file: File, start: int) -> int | None:
+    """Return where the next whole chunk is, or None when there is none."""
+    for mark in file.find(b"op=" + bytes([CHUNK]), start):
+        for offset in range(mark - 2 * LENGTH.size, max(start, mark - CHUNK_HEAD_BYTES) - 1, -1):
+            try:
+                record = read_record(file, offset)
+            except InputError:
+                continue
+            if record.fields.keys() >= CHUNK_FIELDS and record.end <= file.size_bytes:
+                return offset
+    return None
 
 
 def records(data: memoryview, place: str, *, cut: bool) -> Iterator[Record]:

@@ -3,7 +3,8 @@
 A bag is records of a header (fields NAME=VALUE) and data. Chunks hold connections and messages; the
 index records behind a chunk tell its log times and counts. The file is walked from record to
 record, whether or not it has a summary at its end: a recorder that was killed wrote none. Where a
-record is damaged, the walk goes on at the next chunk that the summary knows.
+record is damaged, the walk goes on at the next chunk that the summary knows, or else at the next
+bytes that can be nothing but the head of one: where bytes are missing, all places have moved.
 
 Format: http://wiki.ros.org/Bags/Format/2.0.
 """
@@ -27,6 +28,7 @@ from avrt.logs.bag_file import (
     INDEX,
     MESSAGE,
     Record,
+    find_chunk,
     number,
     parse_fields,
     read_chunk,
@@ -121,11 +123,14 @@ class Walk:
             record = read_record(self._file, offset)
         except InputError as error:
             self._layout.damage.append(error)
-            return resume
+            return find_chunk(self._file, offset + 1) if resume is None else resume
         cut = record.end > limit
         if cut:
             what = f"expected a record that ends before byte {limit}, found one to {record.end}"
             self._damaged(offset, what)
+            if resume is None:
+                resume = find_chunk(self._file, offset + 1)
+                limit = limit if resume is None else resume
         if record.opcode == CHUNK:
             self._open_chunk(offset, min(record.end, limit) - offset, cut=cut)
         elif not cut:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+BLOCK_BYTES = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
 
 
@@ -53,6 +54,16 @@ class File:
             return os.pread(self._file.fileno(), length, offset)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", self.place(offset)) from None
+
+    def find(self, pattern: bytes, start: int) -> Iterator[int]:
+        """Yield where a pattern stands, from `start` on."""
+        overlap = len(pattern) - 1
+        for offset in range(start, self.size_bytes, BLOCK_BYTES):
+            block = self.read_at(offset, BLOCK_BYTES + overlap)
+            position = block.find(pattern)
+            while position >= 0:
+                yield offset + position
+                position = block.find(pattern, position + 1)
 
     def place(self, offset: int) -> str:
         return f"{self.path}, byte {offset}"

@@ -2,8 +2,10 @@
 
 A complete file's summary says where every chunk lies; it is believed after its CRC and each chunk's
 header agree. A file that was cut off, or has no index, is walked from record to record. Where a
-record is damaged, the walk goes on at the next chunk that the summary knows. A file promises what
-its summary has counted, or what the walk has found, whichever is more.
+record is damaged, the walk goes on at the next chunk that the summary knows, or else at the next
+bytes that can be nothing but the head of one: where bytes are missing, all places have moved.
+
+A file promises what its summary has counted, or what the walk has found, whichever is more.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from mcap.records import ChunkIndex, Statistics
 
 INDEX = Struct("<HI")
+LENGTH = Struct("<Q")
 RUN_BYTES_MAX = 1 << 20
 
 
@@ -143,11 +146,28 @@ class Walk:
         limit = file.size_bytes if resume is None else resume
         if opcode == 0 or end > limit:
             self._damaged(offset, f"a record that ends before byte {limit}", opcode, length)
+            if resume is None:
+                resume = self._find_chunk(offset + 1)
             if resume is None and opcode == Opcode.CHUNK and len(head) == CHUNK.size:
                 self._open_chunk(offset, file.size_bytes - offset, head, cut=True)
             return resume
         self._take(opcode, offset, end, head)
         return end
+
+    def _find_chunk(self, start: int) -> int | None:
+        """Return where the next whole chunk is, by the lengths in its head, which have to agree."""
+        for offset in self._file.find(bytes([Opcode.CHUNK]), start):
+            head = self._file.read_at(offset, CHUNK.size + len(b"zstd") + LENGTH.size)
+            if len(head) < CHUNK.size + LENGTH.size:
+                return None
+            _, length, *_, name_bytes = CHUNK.unpack_from(head)
+            if name_bytes not in {0, len(b"lz4"), len(b"zstd")}:
+                continue
+            (packed_bytes,) = LENGTH.unpack_from(head, CHUNK.size + name_bytes)
+            body = CHUNK.size - HEAD.size + name_bytes + LENGTH.size + packed_bytes
+            if length == body and offset + HEAD.size + length <= self._file.size_bytes:
+                return offset
+        return None
 
     def _damaged(self, offset: int, expected: str, opcode: int, length: int) -> None:
         found = f"opcode {opcode} with {length} bytes" if opcode else "the end of the file or zeros"

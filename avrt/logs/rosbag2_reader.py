@@ -158,7 +158,10 @@ class Rosbag2Reader:
             return SqliteReader(path)
         if magic.startswith(ZSTD_MAGIC):
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="avrt-")))
-            return self._open_part(self._unpack_part(path, folder), stack)
+            try:
+                return self._open_part(self._unpack_part(path, folder), stack)
+            except InputError as error:  # the user knows the part by its own name
+                raise InputError(f"unpacked: {error.what}", str(path)) from None
         found = repr(magic) if magic else "an empty file"
         raise InputError(f"expected an MCAP or SQLite file, found {found}", str(path))
 

@@ -246,6 +246,26 @@ def test_a_damaged_record_costs_the_messages_up_to_the_next_chunk(bag, tmp_path)
     assert messages[-1].log_ns == whole[-1].log_ns
 
 
+@pytest.mark.parametrize("compression", [None, *Writer.CompressionFormat])
+@pytest.mark.parametrize("moved", [-50, 50])
+def test_a_bag_whose_places_have_moved_is_read_on_at_the_next_chunk(tmp_path, compression, moved):
+    path = write_bag(tmp_path / "a.bag", compression=compression)
+    with open_log(path) as log:
+        third = log.extents()[2]
+        whole = [(m.topic, m.log_ns) for m in log.messages()]
+    content = path.read_bytes()
+    middle = third.offset + third.length // 2
+    spliced = (
+        content[:middle] + (bytes(moved) if moved > 0 else b"") + content[middle - min(0, moved) :]
+    )
+    path.write_bytes(spliced)
+    messages, caught = good_messages(path)
+    assert isinstance(caught, DamagedInputError)
+    assert {(topic, at_ns) for topic, at_ns, _ in messages} <= set(whole)
+    assert [m[:2] for m in messages][-10:] == whole[-10:]
+    assert len(whole) > len(messages) > len(whole) * 0.7
+
+
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [

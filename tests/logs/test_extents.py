@@ -3,7 +3,7 @@ import bz2
 import lz4.frame
 import pytest
 
-from avrt.logs.extents import CHUNK_BYTES_MAX, File, uncompress
+from avrt.logs.extents import BLOCK_BYTES, CHUNK_BYTES_MAX, File, uncompress
 
 PACKERS = {
     "bz2": (bz2.compress, bz2.BZ2Decompressor),
@@ -50,4 +50,17 @@ def test_no_position_or_length_reads_more_than_there_is(tmp_path, offset, length
     path.write_bytes(b"nine byte")
     file = File(path)
     assert file.read_at(offset, length) == b"nine byte"[offset : max(0, offset + length)]
+    file.close()
+
+
+def test_a_pattern_is_found_where_blocks_meet(tmp_path):
+    path = tmp_path / "a"
+    places = [0, 7, BLOCK_BYTES - 2, BLOCK_BYTES + 5, 2 * BLOCK_BYTES - 1]
+    content = bytearray(2 * BLOCK_BYTES + 2)
+    for place in places:
+        content[place : place + 3] = b"abc"
+    path.write_bytes(content)
+    file = File(path)
+    assert list(file.find(b"abc", 0)) == places
+    assert list(file.find(b"abc", 8)) == places[2:]
     file.close()

@@ -201,6 +201,24 @@ def test_a_message_that_strays_to_another_channel_is_missed(tmp_path):
     assert "expected 3 messages on /a, found 2" in str(error)
 
 
+@pytest.mark.parametrize("compression", list(CompressionType))
+@pytest.mark.parametrize("moved", [-50, 50])
+def test_a_file_whose_places_have_moved_is_read_on_at_the_next_chunk(
+    tmp_path, write_log, compression, moved
+):
+    path = write_log(tmp_path / "log.mcap", frames=20, compression=compression, chunk_bytes=3000)
+    whole = bare(path)
+    content = path.read_bytes()
+    middle = len(content) // 3
+    added = bytes(max(0, moved))
+    path.write_bytes(content[:middle] + added + content[middle - min(0, moved) :])
+    messages, error = read(path)
+    assert isinstance(error, DamagedInputError)
+    assert set(messages) <= set(whole)
+    assert messages[-10:] == whole[-10:]
+    assert len(whole) > len(messages) > len(whole) * 0.7
+
+
 @pytest.mark.parametrize("length", [0, 8, 1 << 62])
 def test_a_chunk_index_of_an_impossible_length_is_not_followed(tmp_path, length):
     """A length of zero would lead back to the same place for ever."""

@@ -267,6 +267,13 @@ def test_a_text_in_a_file_that_was_cut_is_told(tmp_path):
         assert {a.kind for a in log.anomalies} == {"damaged", "lost"}
 
 
+def test_a_packed_part_that_holds_no_bag_is_told_by_its_own_name(tmp_path):
+    path = tmp_path / "a.db3.zstd"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"no bag"))
+    with pytest.raises(InputError, match=r"a\.db3\.zstd: unpacked: expected an MCAP or SQLite"):
+        open_log(path)
+
+
 def test_a_bag_whose_definitions_are_damaged_reads_what_it_knows(tmp_path):
     database = write_database(tmp_path / "a.db3", range(3))
     database.execute("CREATE TABLE message_definitions(topic_type, encoding, other)")
