@@ -37,6 +37,7 @@ HEAD_BYTES = 32
 MARK = bytes.fromhex("c4c3f2a99e0b6d55a1e2774f18d03b9c")
 MARK_BYTES_MAX = 1 << 22
 ID_MAX = 1 << 62
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite's words quote what is damaged
 MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
 MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
 KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
@@ -63,7 +64,7 @@ class SqliteReader:
             self._file = self._open(stack)
             try:
                 self._channels = self._read_channels()
-            except sqlite3.Error as error:
+            except UNREADABLE as error:
                 raise self._error("the tables of a rosbag2", error) from None
             if self._missing_bytes:
                 self._note("a whole file", f"one that lacks {self._missing_bytes} bytes")
@@ -122,13 +123,13 @@ class SqliteReader:
                     yield row
                     if isinstance(row[2], int):
                         last = row[2], row[0]
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._note("the rows of its messages", str(error))
             yield from self._rows_of([key[1] for key in self._find_good() if key > last])
 
     def _rows_of(self, ids: Sequence[int]) -> Iterator[Row]:
         for id_ in ids:
-            with suppress(sqlite3.Error):  # it reaches into a damaged page, and counts as lost
+            with suppress(*UNREADABLE):  # it reaches into a damaged page, and counts as lost
                 row = self._file.execute(MESSAGE, (id_,)).fetchone()
                 if row is not None and not (isinstance(row[3], bytes) and MARK in row[3]):
                     yield row
@@ -169,7 +170,7 @@ class SqliteReader:
                     self._fill_up(path)
             name = f"file:{quote(str(path.absolute()))}?{how}"
             database = sqlite3.connect(name, uri=True, check_same_thread=False)  # one at a time
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *UNREADABLE) as error:
             raise self._error("an SQLite file", error) from None
         stack.callback(database.close)
         return database
@@ -195,7 +196,7 @@ class SqliteReader:
                 "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
             )
             return {str(kind): (str(how), str(text).encode()) for kind, how, text in rows}
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._note("the definitions of its types", str(error))
             return {}
 
@@ -221,7 +222,7 @@ class SqliteReader:
                     yield key
                     reached = max(reached, key[1] + 1)
                 first = None
-            except sqlite3.Error:
+            except UNREADABLE:
                 first = self._find_next(reached)
                 self._note_page(reached, first)
 
@@ -246,7 +247,7 @@ class SqliteReader:
         try:
             with closing(self._file.execute(KEYS, (id_,))) as rows:
                 rows.fetchone()
-        except sqlite3.Error:
+        except UNREADABLE:
             return False
         return True
 
@@ -256,7 +257,7 @@ class SqliteReader:
             self._counts = dict(
                 self._file.execute("SELECT topic_id, COUNT(*) FROM messages GROUP BY topic_id")
             )
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._note("messages that can be counted", str(error))
             return False
         return True

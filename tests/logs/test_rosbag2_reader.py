@@ -287,12 +287,12 @@ def test_a_bag_whose_definitions_are_damaged_reads_what_it_knows(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_schema_is_told_in_one_line(tmp_path):
-    write_database(tmp_path / "a.db3", range(3)).close()
-    content = (tmp_path / "a.db3").read_bytes()
-    (tmp_path / "a.db3").write_bytes(
-        content.replace(b"CREATE TABLE topics(", b"CREATE\nTABL( topics")
-    )
+@pytest.mark.parametrize("damaged", [b"CREATE\nTABL( topics", b"CREATE \xf9ABLE topics("])
+def test_a_damaged_schema_is_told_in_one_line(tmp_path, damaged):
+    """The words of SQLite quote it, and then they are not even text."""
+    path = tmp_path / "a.db3"
+    write_database(path, range(3)).close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE topics(", damaged))
     with pytest.raises(InputError, match="the tables of a rosbag2") as caught:
         open_log(tmp_path / "a.db3")
     assert "\n" not in str(caught.value)
