@@ -6,7 +6,7 @@ torch is imported when something runs.
 
 from avrt.api import Pipeline, Report, Stage, stage
 from avrt.errors import AvrtError, FaultError, InputError, SpecError
-from avrt.logs.run_file import read_outputs
+from avrt.logs.record.run_file import read_outputs
 from avrt.model.message import Message, Stamp
 
 __all__ = [

@@ -11,7 +11,7 @@ import avrt
 from avrt.config.binding import resolve
 from avrt.drivers.verify import verify
 from avrt.errors import InputError, SpecError
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.run_file import RunFile
 from avrt.model.message import Message, Stamp
 from avrt.payload import PointCloud
 

@@ -22,8 +22,8 @@ from PIL import ImageDraw
 
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
-from avrt.logs.recorded import read_pipeline
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.run_file import RunFile
 from avrt.model.frames import Frames
 from avrt.model.message import Message
 from avrt.payload import Image, ImageDetections, Plan, PointCloud, Targets, Tracks

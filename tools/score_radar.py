@@ -40,8 +40,8 @@ from scipy.spatial import cKDTree
 
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
-from avrt.logs.recorded import read_pipeline
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.run_file import RunFile
 from avrt.model.frames import Frames
 from avrt.model.message import Message, Stamp
 from avrt.model.spec import SourceSpec

@@ -18,7 +18,7 @@ from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.raw import Anomaly
 from avrt.logs.reader import open_log
-from avrt.logs.record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
+from avrt.logs.record.run_record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
 from avrt.logs.transforms import read_transforms
 from avrt.model.codec import encode, to_json
 from avrt.model.frames import Frames, merged

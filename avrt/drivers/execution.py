@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from avrt.errors import InputError, SpecError
-from avrt.logs.journal import Entry, parse_entry
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import Entry, parse_entry
+from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Completed, Failed, Hung
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from avrt.logs.run_file import Line
+    from avrt.logs.record.run_file import Line
     from avrt.model.spec import PipelineSpec
 
 TimingLabel = Literal["modelled", "recorded", "measured"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.kernel import Kernel
-    from avrt.logs.journal import Journal
+    from avrt.logs.record.journal import Journal
 
 LOSSES = (DeviceLost, DeviceBack, StreamLost, Hung)
 

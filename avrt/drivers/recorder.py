@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import AvrtError, FaultError
 from avrt.exec.runner import guarded, raised_by
-from avrt.logs.record import EXECUTION
+from avrt.logs.record.run_record import EXECUTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
     from avrt.logs.raw import RawMessage
-    from avrt.logs.record import RunRecord
+    from avrt.logs.record.run_record import RunRecord
     from avrt.model.message import Message
 
 WAITING_MAX = 256

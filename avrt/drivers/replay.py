@@ -25,7 +25,7 @@ from avrt.errors import InputError, SpecError
 from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal
+from avrt.logs.record.journal import Journal
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from avrt.exec.process import Interrupts
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
-    from avrt.logs.record import RunRecord
+    from avrt.logs.record.run_record import RunRecord
     from avrt.model.commands import Command
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec

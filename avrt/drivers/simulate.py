@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from avrt.drivers.execution import ModelTiming
 from avrt.drivers.virtual import VirtualLoop
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal
+from avrt.logs.record.journal import Journal
 from avrt.model.commands import Command, Dispatch, Record, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.records import JobRecord

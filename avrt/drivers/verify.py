@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import KernelError
 from avrt.kernel import Kernel
-from avrt.logs.journal import Entry, Journal, parse_entry
-from avrt.logs.recorded import read_pipeline
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import Entry, Journal, parse_entry
+from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.run_file import RunFile
 from avrt.model.codec import encode, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from avrt.logs.run_file import Line
+    from avrt.logs.record.run_file import Line
     from avrt.model.commands import Command
 
 SHOWN_CHARS = 40

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from avrt.kernel import Kernel
-    from avrt.logs.journal import Journal
+    from avrt.logs.record.journal import Journal
     from avrt.model.spec import PipelineSpec
 
 

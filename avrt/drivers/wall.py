@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from avrt.exec.runner import Result
     from avrt.kernel import Kernel
-    from avrt.logs.journal import Journal
+    from avrt.logs.record.journal import Journal
     from avrt.model.commands import Abort, Dispatch, Preempt, Resume
     from avrt.model.events import Hung
 

@@ -1,4 +1,17 @@
-"""Recorded sensor logs and the run record."""
+"""Recorded sensor logs and the run record.
+
+The way of a message, and where to look:
+
+1. `reader.open_log` tells the format by its content: `mcap`, `bag`, `rosbag2`, `comma`. All of them
+   are a `reader.LogReader` of `raw` messages; those made of chunks share `extents`.
+2. `ros` knows the message types, and makes ROS 2 messages of ROS 1's.
+3. `decode` makes payloads of messages, one module for each kind of sensor.
+4. `merge` gives the pipeline one stream of them; `log_time` and `clock_map` say what their times
+   mean, `transforms` and `cameras` where the sensors are and how they see.
+5. `record` writes what happened in a run, and reads it back.
+
+`writer` makes an ordinary log, for the demonstration and for tests.
+"""
 
 from avrt.logs.raw import Anomaly, Channel, RawMessage, TopicInfo
 from avrt.logs.reader import LogReader, open_log

@@ -25,8 +25,8 @@ from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, READERS, Payload, decode
 from avrt.logs.log_time import simultaneous
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
-from avrt.logs.ros1 import ROS1
-from avrt.logs.ros_types import PACKETS
+from avrt.logs.ros.ros1 import ROS1
+from avrt.logs.ros.types import PACKETS
 from avrt.payload import CameraInfo, Image
 
 if TYPE_CHECKING:

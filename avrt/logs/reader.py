@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from avrt.errors import InputError, did_you_mean
-from avrt.logs.bag_file import BAG_MAGIC
-from avrt.logs.bag_reader import BagReader
-from avrt.logs.comma_reader import FOLDER, CommaReader
+from avrt.logs.bag.file import BAG_MAGIC
+from avrt.logs.bag.reader import BagReader
+from avrt.logs.comma.reader import FOLDER, CommaReader
 from avrt.logs.extents import File
-from avrt.logs.mcap_file import MAGIC
-from avrt.logs.mcap_reader import McapReader
-from avrt.logs.rosbag2_reader import ZSTD_MAGIC, Rosbag2Reader, open_bag
-from avrt.logs.sqlite_reader import SQLITE_MAGIC
+from avrt.logs.mcap.file import MAGIC
+from avrt.logs.mcap.reader import McapReader
+from avrt.logs.rosbag2.reader import ZSTD_MAGIC, Rosbag2Reader, open_bag
+from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from avrt.errors import InputError, did_you_mean
 from avrt.logs.decode import parse
 from avrt.logs.raw import Anomalies, Anomaly, refusal
-from avrt.logs.ros_types import TRANSFORMS
+from avrt.logs.ros.types import TRANSFORMS
 from avrt.model.frames import Matrix, TransformSpec, composed, inverted
 
 if TYPE_CHECKING:

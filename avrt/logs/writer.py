@@ -14,7 +14,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import SpecError
-from avrt.logs.ros_message import (
+from avrt.logs.ros.message import (
     cloud_message,
     cloud_rows,
     fix_message,
@@ -23,7 +23,7 @@ from avrt.logs.ros_message import (
     target_rows,
     twist,
 )
-from avrt.logs.ros_types import (
+from avrt.logs.ros.types import (
     CAMERA_INFO,
     CLOUD,
     COMPRESSED_IMAGE,

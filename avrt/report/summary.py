@@ -9,12 +9,12 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
-from avrt.logs.journal import parse_entry
 from avrt.logs.merge import TopicCount
 from avrt.logs.raw import Anomaly
-from avrt.logs.record import EXECUTION
-from avrt.logs.recorded import read_pipeline
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import parse_entry
+from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.run_file import RunFile
+from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
 

@@ -4,8 +4,8 @@ import pytest
 
 import avrt
 from avrt.drivers import replay
-from avrt.logs.journal import parse_entry
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import parse_entry
+from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Record
 from avrt.model.records import JobRecord
 

@@ -17,7 +17,7 @@ import pytest
 from avrt.config.pipeline import load
 from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal, parse_entry
+from avrt.logs.record.journal import Journal, parse_entry
 from avrt.model.codec import encode, to_json
 from avrt.model.events import DeviceBack, DeviceLost, StreamLost
 

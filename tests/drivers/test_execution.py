@@ -5,9 +5,9 @@ import pytest
 import avrt
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
 from avrt.errors import InputError, SpecError
-from avrt.logs.journal import Journal
-from avrt.logs.record import RunRecord
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import Journal
+from avrt.logs.record.run_file import RunFile
+from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Arrived, Completed, Failed, Hung

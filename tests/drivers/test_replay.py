@@ -7,7 +7,7 @@ from small_stages import count_points, keep_to, passing, passing_two, total
 import avrt
 from avrt.errors import SpecError
 from avrt.logs.reader import open_log
-from avrt.logs.run_file import read_outputs
+from avrt.logs.record.run_file import read_outputs
 from avrt.logs.writer import LogWriter
 from avrt.model.message import Origin
 from avrt.model.records import SyncRecord

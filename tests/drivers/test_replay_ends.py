@@ -14,7 +14,7 @@ from avrt.drivers.verify import verify
 from avrt.errors import InputError, SpecError
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
-from avrt.logs.run_file import read_outputs
+from avrt.logs.record.run_file import read_outputs
 from avrt.logs.writer import LogWriter
 from avrt.model.spec import RedundancySpec
 

@@ -10,7 +10,7 @@ from small_stages import FOREVER_S, failing, lives_on, total
 import avrt
 from avrt.drivers import replay as driver
 from avrt.errors import SpecError
-from avrt.logs.run_file import read_outputs
+from avrt.logs.record.run_file import read_outputs
 from avrt.model.records import FaultRecord, MissRecord
 from avrt.payload import PointCloud
 

@@ -4,7 +4,7 @@ import pytest
 
 import avrt
 from avrt.errors import SpecError
-from avrt.logs.run_file import read_outputs
+from avrt.logs.record.run_file import read_outputs
 
 FRAMES, LOOPS = 4, 3
 

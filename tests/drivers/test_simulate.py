@@ -7,7 +7,7 @@ from hypothesis import given
 from avrt.drivers.execution import ModelTiming
 from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal, parse_entry
+from avrt.logs.record.journal import Journal, parse_entry
 from avrt.model.events import Arrived
 from avrt.model.records import JobRecord, MissRecord
 from avrt.model.spec import RedundancySpec

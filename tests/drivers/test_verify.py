@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import avrt
 from avrt.drivers.verify import verify
 from avrt.errors import InputError
-from avrt.logs.journal import Journal, parse_entry
-from avrt.logs.record import RunRecord
-from avrt.logs.run_file import RunFile
+from avrt.logs.record.journal import Journal, parse_entry
+from avrt.logs.record.run_file import RunFile
+from avrt.logs.record.run_record import RunRecord
 from avrt.logs.writer import LogWriter
 from avrt.model.codec import encode, to_json
 from avrt.report.summary import read_summary

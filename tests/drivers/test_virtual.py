@@ -9,7 +9,7 @@ from tracing import drive, task_names
 
 from avrt.drivers.virtual import VirtualLoop, VirtualWork
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal
+from avrt.logs.record.journal import Journal
 from avrt.model.commands import Dispatch, Publish, Reclaim, Record
 from avrt.model.events import (
     Arrived,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from avrt.kernel import Kernel
-from avrt.logs.journal import Journal
+from avrt.logs.record.journal import Journal
 from avrt.model.commands import Abort, Dispatch, Preempt, Publish, Record, Resume, Vote
 from avrt.model.events import (
     Arrived,

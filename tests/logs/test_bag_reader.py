@@ -14,7 +14,7 @@ from avrt.errors import DamagedInputError, InputError, SpecError
 from avrt.logs import open_log
 from avrt.logs.decode import decode
 from avrt.logs.merge import MergedLog
-from avrt.logs.ros_types import IMU, known_types, types_of
+from avrt.logs.ros.types import IMU, known_types, types_of
 from avrt.model.spec import SourceSpec
 
 START_NS = 1_700_000_000_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
-from avrt.logs.comma_reader import CYCLE_PAUSE_S, OBJECTS_MAX
+from avrt.logs.comma.reader import CYCLE_PAUSE_S, OBJECTS_MAX
 from avrt.logs.decode import decode
 from avrt.logs.merge import MergedLog
 from avrt.model.spec import SourceSpec

@@ -11,7 +11,7 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.decode import INFO, decode
-from avrt.logs.ros_types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE
+from avrt.logs.ros.types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE
 from avrt.payload import CameraInfo, Image, PointCloud
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

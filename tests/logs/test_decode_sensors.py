@@ -7,8 +7,8 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage
 from avrt.logs.decode import READERS, decode
-from avrt.logs.ros_message import cloud_message, header, twist
-from avrt.logs.ros_types import (
+from avrt.logs.ros.message import cloud_message, header, twist
+from avrt.logs.ros.types import (
     CLOUD,
     FIX,
     IMAGE,

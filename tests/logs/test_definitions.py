@@ -8,11 +8,11 @@ from rosbags.typesys import Stores, get_typestore
 from avrt.errors import InputError
 from avrt.logs import open_log
 from avrt.logs.decode import READERS, decode
-from avrt.logs.definitions import is_other_layout, parse_definition
 from avrt.logs.raw import Channel, RawMessage
-from avrt.logs.ros1 import BASIC
-from avrt.logs.ros_message import header, imu_message
-from avrt.logs.ros_types import IMU, SICK_RADAR, TRANSFORMS, known_types, schema_text
+from avrt.logs.ros.definitions import is_other_layout, parse_definition
+from avrt.logs.ros.message import header, imu_message
+from avrt.logs.ros.ros1 import BASIC
+from avrt.logs.ros.types import IMU, SICK_RADAR, TRANSFORMS, known_types, schema_text
 from avrt.logs.transforms import read_transforms
 from avrt.logs.writer import LogWriter
 from avrt.payload import Imu

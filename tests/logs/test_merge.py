@@ -10,7 +10,7 @@ from mcap.writer import CompressionType
 from avrt.errors import DamagedInputError, InputError, SpecError
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
-from avrt.logs.ros_types import CLOUD
+from avrt.logs.ros.types import CLOUD
 from avrt.logs.writer import LogWriter
 from avrt.model.spec import SourceSpec
 from avrt.payload import CameraInfo, Image, PointCloud

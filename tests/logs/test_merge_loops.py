@@ -108,8 +108,8 @@ def test_one_cloud_is_a_sweep_to_a_lidar_and_targets_to_a_radar(make_drive):
 
 
 def test_times_of_points_that_are_none_of_their_sweep_are_told(tmp_path):
-    from avrt.logs.ros_message import cloud_message, header, structured  # noqa: PLC0415
-    from avrt.logs.ros_types import CLOUD, known_types  # noqa: PLC0415
+    from avrt.logs.ros.message import cloud_message, header, structured  # noqa: PLC0415
+    from avrt.logs.ros.types import CLOUD, known_types  # noqa: PLC0415
 
     column = np.ones(3, np.float32)
     rows = structured({"x": column, "y": column, "z": column, "time": column * 100})

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from avrt.logs.payload_json import DEPTH_MAX, from_json, to_json
+from avrt.logs.record.payload_json import DEPTH_MAX, from_json, to_json
 from avrt.payload import Box
 
 PLAIN = st.recursive(

@@ -13,9 +13,9 @@ from rosbags.highlevel import AnyReader
 from avrt import payload
 from avrt.errors import InputError, SpecError
 from avrt.logs import Channel, RawMessage, open_log
-from avrt.logs.foxglove import make_typestore
-from avrt.logs.record import BULK_BYTES, ENTRIES_MAX, RunRecord
-from avrt.logs.run_file import RunFile, read_outputs
+from avrt.logs.record.foxglove import make_typestore
+from avrt.logs.record.run_file import RunFile, read_outputs
+from avrt.logs.record.run_record import BULK_BYTES, ENTRIES_MAX, RunRecord
 from avrt.logs.writer import LogWriter
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import (
@@ -358,7 +358,7 @@ def test_conditions_and_full_chunks_are_on_disk_before_the_end(tmp_path):
 KILLED = textwrap.dedent("""
     import os, sys
     sys.path.insert(0, {here!r})
-    from avrt.logs.record import RunRecord
+    from avrt.logs.record.run_record import RunRecord
     record = RunRecord({path!r}, zero_ns=5, conditions={{"a": "b"}}, pipeline_json="{{}}")
     for k in range(1000):
         record.journal('{{"index":%d}}' % k, k)

@@ -16,8 +16,8 @@ from avrt.drivers.prefetch import prefetched
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
 from avrt.logs.decode import decode
-from avrt.logs.ros_message import header, imu_message
-from avrt.logs.ros_types import IMU
+from avrt.logs.ros.message import header, imu_message
+from avrt.logs.ros.types import IMU
 from avrt.logs.writer import LogWriter
 from avrt.payload import Imu
 

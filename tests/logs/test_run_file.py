@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage
-from avrt.logs.record import RunRecord
-from avrt.logs.run_file import RunFile, read_outputs
+from avrt.logs.record.run_file import RunFile, read_outputs
+from avrt.logs.record.run_record import RunRecord
 from avrt.model.message import Message, Stamp
 from avrt.payload import Tracks
 

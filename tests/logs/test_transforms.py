@@ -4,7 +4,7 @@ import pytest
 
 from avrt.errors import SpecError
 from avrt.logs import open_log
-from avrt.logs.ros_types import TRANSFORMS
+from avrt.logs.ros.types import TRANSFORMS
 from avrt.logs.transforms import MOVE_DEG, MOVE_M, read_transforms
 from avrt.logs.writer import LogWriter
 from avrt.model.frames import Frames

@@ -9,8 +9,8 @@ from rich.console import Console
 
 import avrt
 from avrt.errors import InputError
-from avrt.logs.journal import Journal
-from avrt.logs.record import EXECUTION, RunRecord
+from avrt.logs.record.journal import Journal
+from avrt.logs.record.run_record import EXECUTION, RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.model.commands import Dispatch, Record
 from avrt.model.records import OUTCOMES, ChainBroken, JobRecord

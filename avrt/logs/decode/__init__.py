@@ -23,7 +23,7 @@ from avrt.logs.decode.radar import (
     read_radar_tracks,
     read_sick_radar,
 )
-from avrt.logs.ros_types import (
+from avrt.logs.ros.types import (
     CAMERA_INFO,
     CLOUD,
     COMPRESSED_IMAGE,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.logs.ros_message import POINT_TYPES
+from avrt.logs.ros.message import POINT_TYPES
 from avrt.payload import PointCloud
 from avrt.units import NS_PER_S
 

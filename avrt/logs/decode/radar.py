@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.logs.raw import RawMessage
-    from avrt.logs.ros_message import Column
+    from avrt.logs.ros.message import Column
 
 RATES = (
     "range_rate", "vrad", "vrel", "v_r", "radial_speed", "radial_velocity", "doppler",

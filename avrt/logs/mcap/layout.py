@@ -22,7 +22,7 @@ from mcap.records import Channel, Schema
 
 from avrt.errors import InputError
 from avrt.logs.extents import Extent, File
-from avrt.logs.mcap_file import (
+from avrt.logs.mcap.file import (
     CHUNK,
     HEAD,
     MAGIC,
@@ -32,7 +32,7 @@ from avrt.logs.mcap_file import (
     Record,
     read_extent,
 )
-from avrt.logs.mcap_summary import Summary, read_summary
+from avrt.logs.mcap.summary import Summary, read_summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

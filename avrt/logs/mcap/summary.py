@@ -13,7 +13,7 @@ from mcap.records import Channel, ChunkIndex, Schema, Statistics
 from mcap.stream_reader import StreamReader
 
 from avrt.errors import InputError
-from avrt.logs.mcap_file import HEAD, MAGIC, PARSE_ERRORS
+from avrt.logs.mcap.file import HEAD, MAGIC, PARSE_ERRORS
 
 if TYPE_CHECKING:
     from avrt.logs.extents import File

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
 from avrt.errors import InputError
-from avrt.logs.definitions import is_other_layout, parse_definition
+from avrt.logs.ros.definitions import is_other_layout, parse_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,10 +19,10 @@ from mcap.records import Attachment, DataEnd, Metadata
 
 from avrt.errors import InputError, SpecError, did_you_mean
 from avrt.logs.extents import File
-from avrt.logs.mcap_file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, read_extent
-from avrt.logs.mcap_layout import walk_layout
-from avrt.logs.payload_json import from_json
-from avrt.logs.record import (
+from avrt.logs.mcap.file import HEAD, MAGIC, MESSAGE, PARSE_ERRORS, read_extent
+from avrt.logs.mcap.layout import walk_layout
+from avrt.logs.record.payload_json import from_json
+from avrt.logs.record.run_record import (
     CONDITIONS,
     FORMAT,
     JOURNAL,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from avrt.logs.extents import Extent
-    from avrt.logs.mcap_file import Record
+    from avrt.logs.mcap.file import Record
 
 BLOCK_BYTES = 1 << 20
 

@@ -11,7 +11,7 @@ from avrt.model.graph import check
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from avrt.logs.run_file import RunFile
+    from avrt.logs.record.run_file import RunFile
     from avrt.model.spec import PipelineSpec
 
 

@@ -16,9 +16,9 @@ from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, TypesysError, get_typestore
 from rosbags.typesys.msg import normalize_msgtype
 
-from avrt.logs.definitions import parse_definition
 from avrt.logs.raw import Anomalies, Channel, RawMessage
-from avrt.logs.ros_types import TRANSFORMS, known_types, schema_text
+from avrt.logs.ros.definitions import parse_definition
+from avrt.logs.ros.types import TRANSFORMS, known_types, schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

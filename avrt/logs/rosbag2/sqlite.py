@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from avrt.errors import InputError
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
-from avrt.logs.ros_types import known_types, schema_text
+from avrt.logs.ros.types import known_types, schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -22,11 +22,11 @@ import zstandard
 
 from avrt.errors import InputError
 from avrt.logs.extents import File
-from avrt.logs.mcap_file import MAGIC
-from avrt.logs.mcap_reader import McapReader
+from avrt.logs.mcap.file import MAGIC
+from avrt.logs.mcap.reader import McapReader
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, TopicInfo, tell_damage
-from avrt.logs.rosbag2_metadata import METADATA, Metadata, read_metadata
-from avrt.logs.sqlite_reader import SQLITE_MAGIC, SqliteReader
+from avrt.logs.rosbag2.metadata import METADATA, Metadata, read_metadata
+from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC, SqliteReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Self
 from mcap.writer import CompressionType, Writer
 
 from avrt.errors import SpecError
-from avrt.logs.payload_json import to_json
-from avrt.logs.picture import Painter
 from avrt.logs.raw import Channel
-from avrt.logs.ros_types import schema_text
+from avrt.logs.record.payload_json import to_json
+from avrt.logs.record.picture import Painter
+from avrt.logs.ros.types import schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.logs.foxglove import IMAGE_ANNOTATIONS, PATH, SCENE_UPDATE, make_typestore
-from avrt.logs.ros_message import cloud_message, cloud_rows, header, ros_time, target_rows, twist
-from avrt.logs.ros_types import CLOUD, COMPRESSED_IMAGE, IMAGE, ODOMETRY
-from avrt.logs.scene import ScenePainter, pose
+from avrt.logs.record.foxglove import IMAGE_ANNOTATIONS, PATH, SCENE_UPDATE, make_typestore
+from avrt.logs.record.scene import ScenePainter, pose
+from avrt.logs.ros.message import cloud_message, cloud_rows, header, ros_time, target_rows, twist
+from avrt.logs.ros.types import CLOUD, COMPRESSED_IMAGE, IMAGE, ODOMETRY
 from avrt.payload import (
     Detections,
     EgoMotion,

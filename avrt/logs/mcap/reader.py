@@ -8,10 +8,10 @@ from mcap.opcode import Opcode
 
 from avrt.errors import InputError
 from avrt.logs.extents import Extent, ExtentReader, File
-from avrt.logs.mcap_file import MESSAGE, Layout, read_extent
-from avrt.logs.mcap_layout import find_layout
+from avrt.logs.mcap.file import MESSAGE, Layout, read_extent
+from avrt.logs.mcap.layout import find_layout
 from avrt.logs.raw import Channel, RawMessage
-from avrt.logs.ros1 import ROS1, Ros1Converter
+from avrt.logs.ros.ros1 import ROS1, Ros1Converter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -32,10 +32,10 @@ import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
-from avrt.logs.comma_arrays import read_log, whole_numbers
+from avrt.logs.comma.arrays import read_log, whole_numbers
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
-from avrt.logs.ros_message import cloud_message, fix_message, header, imu_message, twist
-from avrt.logs.ros_types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
+from avrt.logs.ros.message import cloud_message, fix_message, header, imu_message, twist
+from avrt.logs.ros.types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
 from avrt.payload import Fix, Imu
 from avrt.units import NS_PER_S
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from avrt.errors import InputError
-from avrt.logs.bag_file import (
+from avrt.logs.bag.file import (
     BAG_HEADER,
     BAG_MAGIC,
     CHUNK,
@@ -38,7 +38,7 @@ from avrt.logs.bag_file import (
 )
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.raw import Channel, RawMessage
-from avrt.logs.ros1 import Ros1Converter
+from avrt.logs.ros.ros1 import Ros1Converter
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""ROS 1 bags: their records, and reading them by time."""

@@ -1,0 +1,1 @@
+"""Segments of comma2k19: folders of numpy arrays."""

@@ -1,0 +1,1 @@
+"""MCAP files: where their records lie, what the summary says, and reading them by time."""

@@ -1,0 +1,1 @@
+"""The run record: written while a pipeline runs, and read back, damage included."""

@@ -1,0 +1,1 @@
+"""rosbag2 folders and files: parts in MCAP or SQLite that are one log."""
