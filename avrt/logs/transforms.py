@@ -1,10 +1,10 @@
 """Where the sensors are mounted, as a log's tf topics tell it, read before the run begins.
 
 A transform of tf relates a child frame to its one parent, and all of them make trees (REP 105). A
-mounting does not change: the first value of a pair is kept, and a later one that differs by more
-than `MOVE_M` or `MOVE_DEG` is told with the largest change. A second parent of a child, or a ring,
-contradicts what was said before: it is told and left out. So is a transform that cannot be one: a
-number that is none, or a quaternion whose length is not 1 (to `NORM_ERROR`, as tf2 has it).
+mounting does not change: the first value of a pair is kept, and a later one that is not the same is
+told with the largest change. A second parent of a child, or a ring, contradicts what was said
+before: it is told and left out. So is a transform that cannot be one: a number that is none, or a
+quaternion whose length is not 1 (to `NORM_ERROR`, as tf2 has it).
 
 Frame names lose the slash that ROS 1 put before them.
 """
@@ -19,7 +19,7 @@ from avrt.errors import InputError, did_you_mean
 from avrt.logs.decode import parse
 from avrt.logs.raw import Anomalies, Anomaly, refusal
 from avrt.logs.ros.types import TRANSFORMS
-from avrt.model.frames import Matrix, TransformSpec, composed, inverted
+from avrt.model.frames import SAME_DEGREES, SAME_METRES, Matrix, TransformSpec, apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from avrt.logs.reader import LogReader
 
 KEY = ("calibration", "tf")
-MOVE_M = 0.001
-MOVE_DEG = 0.1
 NORM_ERROR = 0.01
 
 
@@ -107,8 +105,8 @@ class Tree:
         return found
 
     def _compare(self, raw: RawMessage, known: TransformSpec, matrix: Matrix) -> None:
-        metres, degrees = _change(known.matrix, matrix)
-        if metres > MOVE_M or degrees > MOVE_DEG:
+        metres, degrees = apart(known.matrix, matrix)
+        if metres > SAME_METRES or degrees > SAME_DEGREES:
             pair = known.parent, known.child
             far, turned = self._moved.get(pair, (0.0, 0.0))
             self._moved[pair] = max(far, metres), max(turned, degrees)
@@ -150,17 +148,3 @@ def _matrix(transform: ros.geometry_msgs__msg__Transform) -> Matrix | None:
         2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w), t.y,
         2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y), t.z,
     )  # fmt: skip
-
-
-def _change(first: Matrix, second: Matrix) -> tuple[float, float]:
-    """Return how far apart two transforms are: metres and degrees.
-
-    The angle is 2 asin(|R - I| / (2 sqrt 2)) of the rotation between them (Frobenius norm), which
-    unlike the arc cosine of the trace is exact for small angles.
-    """
-    metres = math.dist(first[3::4], second[3::4])
-    turn = composed(inverted(first), second)
-    identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    rotation = (*turn[0:3], *turn[4:7], *turn[8:11])
-    half_sine = math.dist(rotation, identity) / (2 * math.sqrt(2))
-    return metres, math.degrees(2 * math.asin(min(1.0, half_sine)))

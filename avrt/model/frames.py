@@ -149,11 +149,16 @@ def inverted(matrix: Matrix) -> Matrix:
 
 
 def apart(first: Matrix, second: Matrix) -> tuple[float, float]:
-    """Return how far two transforms are apart: metres, and degrees of the turn between them."""
+    """Return how far two transforms are apart: metres, and degrees of the turn between them.
+
+    The angle is 2 asin(|R - I| / (2 sqrt 2)) of the rotation between them (Frobenius norm), which
+    unlike the arc cosine of the trace is exact for small angles.
+    """
     between = composed(inverted(first), second)
-    metres = math.dist((0.0, 0.0, 0.0), between[3::4])
-    cosine = (between[0] + between[5] + between[10] - 1) / 2
-    return metres, math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
+    metres = math.dist(first[3::4], second[3::4])
+    turned, still = (m[0:3] + m[4:7] + m[8:11] for m in (between, IDENTITY))
+    half_sine = math.dist(turned, still) / (2 * math.sqrt(2))
+    return metres, math.degrees(2 * math.asin(min(1.0, half_sine)))
 
 
 def _relates(known: TransformSpec, one: TransformSpec) -> bool:

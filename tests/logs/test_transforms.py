@@ -5,9 +5,9 @@ import pytest
 from avrt.errors import SpecError
 from avrt.logs import open_log
 from avrt.logs.ros.types import TRANSFORMS
-from avrt.logs.transforms import MOVE_DEG, MOVE_M, read_transforms
+from avrt.logs.transforms import read_transforms
 from avrt.logs.writer import LogWriter
-from avrt.model.frames import Frames
+from avrt.model.frames import SAME_DEGREES, SAME_METRES, Frames
 
 START_NS = 1_700_000_000_000_000_000
 NONE = (0.0, 0.0, 0.0, 1.0)
@@ -45,10 +45,10 @@ def test_a_mounting_takes_points_of_the_child_to_the_parent(told):
     ("place", "moves"),
     [
         ((0.0, 0.0, 0.0, *NONE), False),
-        ((MOVE_M * 0.99, 0.0, 0.0, *NONE), False),
-        ((MOVE_M * 1.01, 0.0, 0.0, *NONE), True),
-        ((0.0, 0.0, 0.0, *turned(MOVE_DEG * 0.99)), False),
-        ((0.0, 0.0, 0.0, *turned(MOVE_DEG * 1.01)), True),
+        ((SAME_METRES * 0.99, 0.0, 0.0, *NONE), False),
+        ((SAME_METRES * 1.01, 0.0, 0.0, *NONE), True),
+        ((0.0, 0.0, 0.0, *turned(SAME_DEGREES * 0.99)), False),
+        ((0.0, 0.0, 0.0, *turned(SAME_DEGREES * 1.01)), True),
     ],
 )
 def test_a_mounting_that_moves_is_told_and_keeps_its_first_value(told, place, moves):
