@@ -31,6 +31,8 @@ def duration_ns(text: str) -> int:
 def period_ns(text: str) -> int:
     """Return the period of a rate such as `"10 Hz"`, or of a duration, in ns."""
     number, unit = _split(text, 'a rate with its unit, such as "10 Hz"')
+    if unit != "Hz" and unit not in NS_PER_UNIT:
+        raise ValueError(_expected('a rate such as "10 Hz", or a period such as "100 ms"', text))
     if unit != "Hz":
         return duration_ns(text)
     if number <= 0:

@@ -143,7 +143,8 @@ def resolve(run: str, folder: Path | None = None) -> object:
     folder = folder or Path()
     module = _load_file(folder / place) if place.endswith(".py") else _load_module(place, folder)
     if not hasattr(module, name):
-        known = [n for n, value in vars(module).items() if _is_own(module, value)]
+        own = [n for n, value in vars(module).items() if _is_own(module, value)]
+        known = getattr(module, "__all__", own)
         raise SpecError(f"{place} has no {name!r}; {did_you_mean(name, known)}")
     found: object = getattr(module, name)
     return found

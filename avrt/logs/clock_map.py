@@ -12,6 +12,7 @@ go wrong in ways that mean different things, and each is told apart:
   sensor paused, or messages are missing.
 * `stamp_jump`: the lag changes by more than a second because the stamp moved and the log did not.
   The offset moves with it, so mapped times go on where they were.
+* `rate_differs`: messages come at another rate than the pipeline declares.
 * `loop`: such a jump back among stamps that were seen before. The drive begins anew: so does the
   source's epoch, and whoever keeps state by time begins anew with it.
 
@@ -37,6 +38,8 @@ OFFSET_NS_MAX = NS_PER_S  # latency of a sensor and its bus stays below, another
 BACK_NS_MIN = 1_000_000  # ros2/geometry2 issue 347: 85 us back must not count as a jump
 GAP_STEPS = 3  # a lost message makes a step of two periods, jitter of half a period less than two
 STEPS, STEPS_MIN = 31, 16  # the last steps that tell what is usual, and how many it takes
+RATE_MESSAGES = 40  # after so many messages their rate is compared with the declared one
+RATE_FACTOR = 1.5
 SEGMENTS_MAX = 64  # jumps that a returning clock is recognised over
 KNOWN_JUMPS = {37: "TAI is 37 s ahead of UTC", 18: "GPS time is 18 s ahead of UTC"}
 KNOWN_NS_NEAR = NS_PER_S // 2  # less than the second that tells the known jumps apart
@@ -67,6 +70,7 @@ class ClockMap:
     _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
+    _messages: int = 0
     _steps: deque[int] = field(default_factory=lambda: deque(maxlen=STEPS))
     _segments: deque[Segment] = field(default_factory=lambda: deque(maxlen=SEGMENTS_MAX))
 
@@ -89,6 +93,7 @@ class ClockMap:
             else:
                 self._go_on(step_ns, tell)
         self._stamp_ns, self._log_ns = stamp_ns, log_ns
+        self._check_rate(stamp_ns, tell)
         segment = self._segments[-1]
         segment.first_ns = min(segment.first_ns, stamp_ns)
         segment.last_ns = max(segment.last_ns, stamp_ns)
@@ -137,11 +142,22 @@ class ClockMap:
             self._steps.append(step_ns)
 
     def _usual_step_ns(self) -> int | None:
-        if self.period_ns is not None:
+        """Return the declared period, or what is usual here where that is longer or none is."""
+        if len(self._steps) >= STEPS_MIN:
+            return max(self.period_ns or 0, sorted(self._steps)[len(self._steps) * 9 // 10])
+        if self.period_ns is None or not self._steps:
             return self.period_ns
-        if len(self._steps) < STEPS_MIN:
-            return None
-        return sorted(self._steps)[len(self._steps) * 9 // 10]
+        return max(self.period_ns, sorted(self._steps)[len(self._steps) // 2])
+
+    def _check_rate(self, stamp_ns: int, tell: Tell) -> None:
+        """Tell once that messages come at another rate than the pipeline declares."""
+        self._messages += 1
+        if self.period_ns is None or self._messages != RATE_MESSAGES:
+            return
+        found_ns = (stamp_ns - self._segments[0].first_ns) / (RATE_MESSAGES - 1)
+        if not self.period_ns / RATE_FACTOR < found_ns < self.period_ns * RATE_FACTOR:
+            found = f"{NS_PER_S / found_ns:.4g} Hz" if found_ns > 0 else "no rate"
+            tell("rate_differs", f"{NS_PER_S / self.period_ns:.4g} Hz is declared, it has {found}")
 
 
 def _estimate_offset_ns(lag_ns: int, tell: Tell) -> int:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from avrt.logs.reader import LogReader
     from avrt.model.spec import SourceSpec
 
+TOPICS_SHOWN = 10
+
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
@@ -185,12 +187,23 @@ class MergedLog:
 
     def _check(self, source: str, key: str, topic: str, kind: str) -> None:
         if topic not in self._infos:
-            remedy = did_you_mean(topic, self._infos) if self._infos else "it is empty"
-            what = f"the log has no topic {topic!r}; {remedy}"
+            what = f"the log has no topic {topic!r}; {self._remedy(topic, kind)}"
         else:
             what = _unreadable(self._infos[topic], kind)
         if what:
             raise refusal(what, ("sources", source, key), self._reader.anomalies)
+
+    def _remedy(self, topic: str, kind: str) -> str:
+        """Return the nearest topic, and those of the log that such a source reads."""
+        if not self._infos:
+            return "it is empty"
+        near = did_you_mean(topic, self._infos)
+        fitting = [name for name, info in self._infos.items() if not _unreadable(info, kind)]
+        if not fitting:
+            return near
+        listed = ", ".join(f"{name} ({self._infos[name].type})" for name in fitting[:TOPICS_SHOWN])
+        what = f"a source of this kind can read {listed}"
+        return f"{near} {what}" if near.startswith("did you mean") else what
 
     def _run(self) -> Iterator[SourceMessage]:
         for index in range(self._loops):

@@ -64,7 +64,7 @@ def open_log(path: str | Path) -> LogReader:
     """
     path = Path(path)
     if not path.exists():
-        names = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS or p.is_dir())
+        names = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS)
         remedy = f"; {did_you_mean(path.name, names)}" if names else ""
         raise InputError(f"no such log{remedy}", str(path))
     if path.is_dir():

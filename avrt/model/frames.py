@@ -121,9 +121,12 @@ class Frames:
 
     def _missing(self, source: str, target: str, reached: list[str]) -> str:
         what = f"no transform leads from frame {source!r} to {target!r}"
+        if not self._neighbours:
+            return f"{what}: none is declared; say where sensors are in calibration.frames"
         unknown = next((name for name in (source, target) if name not in self._neighbours), None)
         if unknown is not None:
-            return f"{what}: {unknown!r} is in none; {did_you_mean(unknown, self._neighbours)}"
+            near = did_you_mean(unknown, self._neighbours)
+            return f"{what}: no transform has {unknown!r}; {near}"
         return f"{what}: {source!r} leads to {', '.join(reached[1:])} only"
 
 

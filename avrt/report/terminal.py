@@ -66,7 +66,7 @@ def broken_promises(summary: RunSummary) -> str:
 
 def render(summary: RunSummary) -> RenderableType:
     """Return the whole report."""
-    parts: list[RenderableType] = [_headline(summary), _stages(summary)]
+    parts: list[RenderableType] = [_headline(summary), *_fruitless(summary), _stages(summary)]
     if summary.pipeline.chains:
         parts.append(_chains(summary))
     parts += list(_why_late(summary))
@@ -89,16 +89,24 @@ def _headline(summary: RunSummary) -> Text:
     return text
 
 
+def _fruitless(summary: RunSummary) -> Iterator[Text]:
+    """Yield the stages that had jobs and gave nothing: whoever reads no further must see it."""
+    for name, stage in summary.figures.stages.items():
+        if stage.outcomes and not stage.outcomes["met"] + stage.outcomes["late"]:
+            yield Text(f"{name}: no job gave a result", style="bold red")
+
+
 def _stages(summary: RunSummary) -> Table:
     table = Table(title="Stages (ms)", title_justify="left", header_style="bold")
     table.add_column("stage")
     counted = _outcomes_seen(summary)
     for name in ("jobs", *counted):
         table.add_column(name, justify="right")
-    response = Text(f"response p50/p95/p99/max\n{summary.timing}")
+    clock = ", pipeline time" if "clock" in summary.conditions else ""
+    response = Text(f"response p50/p95/p99/max\n{summary.timing}{clock}")
     table.add_column(response, justify="right")
     table.add_column("deadline", justify="right")
-    table.add_column("execution p50/p95/p99/max\nmeasured here", justify="right")
+    table.add_column("execution p50/p95/p99/max\nmeasured here, host time", justify="right")
     table.add_column("wcet", justify="right")
     table.add_column("warm-up", justify="right")
     for spec in summary.pipeline.stages:
@@ -244,8 +252,6 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {what}", style="yellow")
     if stage.first_fault is not None:
         yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
-    if stage.outcomes and not stage.outcomes["met"] + stage.outcomes["late"]:
-        yield Text(f"{spec.name}: no job gave a result", style="bold red")
     for reason, count in sorted(stage.reasons.items()):
         yield Text(f"{spec.name}: {count} {reason}")
     for absent, count in sorted(stage.absent.items()):

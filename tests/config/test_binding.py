@@ -143,6 +143,7 @@ FAILURES = [
         spec("mine.py:Detecter"),
         "stages.a.run: mine.py has no 'Detecter'; did you mean 'Detector'?",
     ),
+    (spec("avrt.stages.fusion:Traker"), "no 'Traker'; did you mean 'Tracker'?"),
     (spec("min.py:Detector"), "min.py'; did you mean 'mine.py'?"),
     (
         spec("mine:Detector"),

@@ -83,6 +83,15 @@ def test_a_declared_period_tells_what_a_hole_is_from_the_start(steps, told):
     assert play(stamps, clock=ClockMap(period_ns=100 * MS))[1]["stamp_gap"] == told
 
 
+def test_another_rate_than_the_declared_one_is_told_once_and_is_no_hole():
+    """100 Hz declared, 25 Hz there: 40 ms are usual, not a hole, once two of them came."""
+    stamps = regular(60, 40 * MS)
+    _, kinds, details = play(stamps, clock=ClockMap(period_ns=10 * MS))
+    assert kinds == {"stamp_gap": 1, "rate_differs": 1}
+    assert details[-1] == "100 Hz is declared, it has 25 Hz"
+    assert play(regular(60, 11 * MS), clock=ClockMap(period_ns=10 * MS))[1] == {}
+
+
 def test_bursts_are_usual_for_a_sensor_that_sends_them():
     stamps = [at + k * MS // 10 for at in regular(20) for k in range(6)]
     assert play(stamps)[1] == {}

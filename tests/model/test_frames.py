@@ -45,6 +45,11 @@ def test_a_frame_is_itself_even_where_nothing_is_known():
     assert Frames().between("lidar", "lidar") == IDENTITY
 
 
+def test_where_nothing_is_declared_the_remedy_is_said():
+    with pytest.raises(DataFault, match=r"none is declared; say where .* calibration.frames"):
+        Frames().between("lidar", "camera")
+
+
 def test_a_missing_transform_names_both_frames_and_what_is_known():
     frames = Frames([TransformSpec(parent="base", child="lidar", matrix=IDENTITY)])
     with pytest.raises(DataFault, match=r"'lidr' to 'base'.*did you mean 'lidar'"):

@@ -49,7 +49,7 @@ def test_rates_become_periods(text, ns):
         (period_ns, "0 Hz", "expected a rate above zero, found '0 Hz'"),
         (period_ns, "-1 Hz", "expected a rate above zero"),
         (period_ns, "." + "0" * 17 + "1 Hz", "expected at most 292 years"),
-        (period_ns, "3 m", "expected a duration in s, ms, us or ns"),
+        (period_ns, "3 m", 'expected a rate such as "10 Hz", or a period'),
     ],
 )
 def test_wrong_quantities_say_what_was_expected(convert, text, message):
