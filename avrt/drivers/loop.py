@@ -7,6 +7,7 @@ business of the two loops made from this one: `virtual` and `wall`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from avrt.metrics.distribution import Distribution
@@ -45,7 +46,7 @@ class Worker(Protocol):
         """Do any other command; return what follows from it at the same instant."""
 
 
-class KernelLoop:
+class KernelLoop(ABC):
     """Drives one kernel through one feed.
 
     Args:
@@ -120,14 +121,14 @@ class KernelLoop:
                 return self._worker.obey(command, at_ns)
         return []
 
+    @abstractmethod
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:
         """Begin a job."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         """Take a running job off its slot, put it back, or stop it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _keep_only(self, jobs: tuple[int, ...]) -> None:
         """Forget every job that is not among these: its stream or its device is lost."""
-        raise NotImplementedError
