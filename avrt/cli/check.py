@@ -57,7 +57,7 @@ def _table(spec: PipelineSpec) -> Table:
         by = "timer" if stage.period_ns else trigger.source if trigger else "synchronised set"
         table.add_row(
             stage.name,
-            stage.device,
+            " > ".join(s.device for s in stage.segments) or stage.device,
             by,
             format_ns(stage.wcet_ns),
             format_ns(stage.deadline_ns),

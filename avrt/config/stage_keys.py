@@ -3,6 +3,7 @@
 Defaults that depend on other keys:
 * `device` may be left out where the pipeline has only one;
 * a single input is the trigger, unless a `period` or `sync` releases the stage;
+* with `segments`, the device is the first one's, and the wcet their sum where it is not given;
 * `guarantee` chooses `on_miss` where it is not given: firm aborts, all others continue.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.config.node import Node, from_python, plain
@@ -26,7 +28,7 @@ from avrt.config.reader import (
     ratio,
     section,
 )
-from avrt.model.spec import Criticality, InputSpec, StageSpec, SyncSpec
+from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +47,13 @@ def stage_from_keys(
 
 def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec:
     """Return the stage of a node; `devices` are the names declared in its pipeline."""
-    values = section(node, STAGE_KEYS)
+    is_segmented = isinstance(node.value, dict) and "segments" in node.value
+    values = section(node, SEGMENTED_KEYS if is_segmented else STAGE_KEYS)
     values["name"] = stage_name
+    segments = values.get("segments")
+    if isinstance(segments, tuple):
+        values.setdefault("device", segments[0].device)
+        values.setdefault("wcet_ns", sum(segment.wcet_ns for segment in segments))
     if "device" not in values:
         values["device"] = _only_device(node, devices)
     inputs = values.get("inputs", ())
@@ -93,6 +100,13 @@ def _sync(node: Node) -> SyncSpec:
     return build(SyncSpec, section(node, SYNC_KEYS))
 
 
+def _segments(node: Node) -> tuple[SegmentSpec, ...]:
+    items = node.items("a list of segments")
+    if not items:
+        raise node.fail("expected one segment at least, found none")
+    return tuple(build(SegmentSpec, section(item, SEGMENT_KEYS)) for item in items)
+
+
 def _criticality(node: Node) -> Criticality:
     label = one_of(*(level.label for level in Criticality))(node)
     return Criticality[label.replace("-", "_")]
@@ -133,11 +147,19 @@ STAGE_KEYS = (
     Key("miss_at_most", "misses", ratio),
     Key("publish", "publish", one_of("asap", "at_deadline")),
     Key("params", "params", _params),
-    Key("segments", "segments", not_available("a stage of several segments")),
+    Key("segments", "segments", _segments),
     Key("handler", "handler", not_available("a handler of misses")),
     Key("partition", "partition", not_available("a partition")),
     Key("profile", "profile", not_available("a profile of execution times")),
     Key("redundancy", "redundancy", not_available("redundancy")),
+)
+SEGMENTED_KEYS = tuple(
+    replace(key, example=None) if key.name == "wcet" else key for key in STAGE_KEYS
+)
+SEGMENT_KEYS = (
+    Key("device", "device", name, example="gpu"),
+    Key("wcet", "wcet_ns", duration, example="8 ms"),
+    Key("wait", "wait", one_of("suspend", "spin")),
 )
 INPUT_KEYS = (
     Key("from", "source", name, example="front_camera"),

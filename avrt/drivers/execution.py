@@ -14,13 +14,14 @@ from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import Entry, parse_entry
 from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
-from avrt.model.events import Completed, Failed, Hung
+from avrt.model.events import Completed, Failed, Hung, SegmentEnded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from avrt.logs.record.run_file import Line
+    from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
 
 TimingLabel = Literal["modelled", "recorded", "measured"]
@@ -105,22 +106,31 @@ def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:
         for line in run.journal():
             entry = _read_entry(path, line)
             for event in entry.events:
-                if isinstance(event, Completed | Failed | Hung) and event.job in works:
+                if isinstance(event, SegmentEnded) and event.job in works:
+                    works[event.job].stop(entry.at_ns)
+                elif isinstance(event, Completed | Failed | Hung) and event.job in works:
                     work = works.pop(event.job)
                     work.stop(entry.at_ns)
                     yield work.task, work.index, max(1, work.received_ns), True
             for command in entry.commands:
-                match command:
-                    case Dispatch():
-                        works[command.job] = _Work(command.task, command.index, entry.at_ns)
-                    case Resume() if command.job in works:
-                        works[command.job].since_ns = entry.at_ns
-                    case Preempt() | Abort() if command.job in works:
-                        works[command.job].stop(entry.at_ns, goes_on=isinstance(command, Abort))
-                    case _:
-                        pass
+                _follow(works, command, entry.at_ns)
     for work in works.values():
         yield work.task, work.index, work.received_ns + 1, False
+
+
+def _follow(works: dict[int, _Work], command: Command, at_ns: int) -> None:
+    """Note what a command means for the work of its job."""
+    match command:
+        case Dispatch() if command.segment > 0 and command.job in works:
+            works[command.job].since_ns = at_ns
+        case Dispatch():
+            works[command.job] = _Work(command.task, command.index, at_ns)
+        case Resume() if command.job in works:
+            works[command.job].since_ns = at_ns
+        case Preempt() | Abort() if command.job in works:
+            works[command.job].stop(at_ns, goes_on=isinstance(command, Abort))
+        case _:
+            pass
 
 
 def _read_entry(path: str | Path, line: Line) -> Entry:

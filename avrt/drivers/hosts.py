@@ -23,7 +23,14 @@ def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
             place = places[device.name]
             where = "computed on the processor" if place is device else f"on {place.name} instead"
             told.append(f"{device.name} ({device.type}) is not driven in this version: {where}")
-    stages = tuple(replace(stage, device=places[stage.device].name) for stage in spec.stages)
+    stages = tuple(
+        replace(
+            stage,
+            device=places[stage.device].name,
+            segments=tuple(replace(s, device=places[s.device].name) for s in stage.segments),
+        )
+        for stage in spec.stages
+    )
     return replace(spec, stages=stages), "; ".join(told)
 
 

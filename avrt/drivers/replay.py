@@ -178,6 +178,9 @@ def _check(spec: PipelineSpec, clock: WallClock | None) -> None:
         if stage.redundancy is not None:
             key = ("stages", stage.name, "redundancy")
             raise SpecError("replay has no voter in this version; remove 'redundancy'", key)
+        if clock is not None and stage.segments:
+            what = "a stage computes as one piece at the wall clock; remove 'segments'"
+            raise SpecError(what, ("stages", stage.name, "segments"))
     for device in spec.devices:
         if clock is not None and device.preemptive:
             what = "nothing takes a running job off its slot at the wall clock; remove it"

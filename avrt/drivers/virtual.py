@@ -1,5 +1,9 @@
 """Virtual time: the loop that simulation and replay share.
 
+A job of several segments takes its whole execution time over them, in proportion to their declared
+times; each takes 1 ns at least. Its computation is one: it begins with the first segment and is
+waited for at the end of the last.
+
 The next instant is the earliest of the feed's next event, the kernel's next wake-up and the next
 virtual completion. No wall clock is read here.
 """
@@ -11,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from avrt.drivers.loop import KernelLoop, Worker
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
-from avrt.model.events import Drain, Event, Hung
+from avrt.model.events import Drain, Event, Hung, SegmentEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from avrt.kernel import Kernel
     from avrt.logs.record.journal import Journal
@@ -112,6 +116,9 @@ class VirtualLoop(KernelLoop):
         self._work = VirtualWork()
         self._preemptive = {d.name for d in spec.devices if d.preemptive}
         self._stoppable: set[int] = set()
+        self._shares = _shares(spec)
+        self._to_come: dict[int, list[int]] = {}
+        self._aborted: set[int] = set()
         self._until_ns = until_ns
 
     def run(self) -> None:
@@ -121,7 +128,7 @@ class VirtualLoop(KernelLoop):
         while (at_ns := self._next_instant()) is not None:
             ended = self._work.pop_ended(at_ns)
             self._stoppable.difference_update(ended)
-            self._instant(at_ns, [self._worker.end(job, at_ns) for job in ended])
+            self._instant(at_ns, [self._end(job, at_ns) for job in ended])
 
     def _next_instant(self) -> int | None:
         """Return the next time at which something happens, or None when the run is over."""
@@ -152,9 +159,33 @@ class VirtualLoop(KernelLoop):
         self._step(max(last_ns, self._kernel.now_ns), [Drain()])
 
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:
+        job = command.job
         if command.device in self._preemptive:
-            self._stoppable.add(command.job)
-        self._work.start(command.job, self._executor.start(command, at_ns), at_ns)
+            self._stoppable.add(job)
+        if command.segment > 0:
+            cost_ns: int | None = self._to_come[job].pop(0)
+        else:
+            cost_ns = self._executor.start(command, at_ns)
+            shares = self._shares.get(command.task)
+            if shares is not None and cost_ns is not None:
+                cost_ns, *self._to_come[job] = split(cost_ns, shares)
+        self._work.start(job, cost_ns, at_ns)
+
+    def _end(self, job: int, at_ns: int) -> Event:
+        """Tell how the work of a job, or of its present segment, ended."""
+        if self._to_come.get(job):
+            if job in self._aborted:
+                self._abandon(job, at_ns)
+            return SegmentEnded(job)
+        self._to_come.pop(job, None)
+        self._aborted.discard(job)
+        return self._worker.end(job, at_ns)
+
+    def _abandon(self, job: int, at_ns: int) -> None:
+        self._to_come.pop(job, None)
+        self._aborted.discard(job)
+        self._work.drop(job)
+        self._executor.abandon(job, at_ns)
 
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         match command:
@@ -163,10 +194,38 @@ class VirtualLoop(KernelLoop):
             case Resume():
                 self._work.resume(command.job, at_ns)
             case Abort():
-                if command.job in self._stoppable:
-                    self._stoppable.remove(command.job)
-                    self._work.drop(command.job)
-                    self._executor.abandon(command.job, at_ns)
+                self._abort(command.job, at_ns)
+
+    def _abort(self, job: int, at_ns: int) -> None:
+        """Stop a job's work if it can be stopped here, or between two segments."""
+        if job in self._stoppable or not self._work.is_running(job):
+            self._stoppable.discard(job)
+            self._abandon(job, at_ns)
+        elif job in self._to_come:
+            self._aborted.add(job)
 
     def _keep_only(self, jobs: tuple[int, ...]) -> None:
         self._work.keep_only(jobs)
+        for job in [job for job in self._to_come if job not in jobs]:
+            del self._to_come[job]
+            self._aborted.discard(job)
+
+
+def split(cost_ns: int, shares: Sequence[int]) -> list[int]:
+    """Divide an execution time in proportion, each part 1 ns at least."""
+    whole, upto = sum(shares), 0
+    parts: list[int] = []
+    for share in shares:
+        from_ns, upto = cost_ns * upto // whole, upto + share
+        parts.append(max(1, cost_ns * upto // whole - from_ns))
+    return parts
+
+
+def _shares(spec: PipelineSpec) -> dict[str, tuple[int, ...]]:
+    """Return the declared times of the segments of every task that has some."""
+    return {
+        task: tuple(segment.wcet_ns for segment in stage.segments)
+        for stage in spec.stages
+        if stage.segments
+        for task in stage.task_names
+    }

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ARRIVALS = (Arrived, ModeRequested, Drain)
 PHASES = {
     Started: 0,
-    SegmentEnded: 0,
+    SegmentEnded: 1,
     Completed: 1,
     Failed: 1,
     Hung: 1,
@@ -66,7 +66,7 @@ class InstantOrder:
     def _end_rank(self, event: Event) -> tuple[int, int]:
         phase = PHASES[type(event)]
         match event:
-            case Started() | Completed() | Failed() | Hung():
+            case Started() | SegmentEnded() | Completed() | Failed() | Hung():
                 return (phase, event.job)
             case Voted():
                 return (phase, event.activation)

@@ -27,12 +27,28 @@ MOVES_MAX = 8
 
 
 @dataclass(slots=True, eq=False)
+class Course:
+    """How far a job of several segments has come.
+
+    Attributes:
+        segment: the one that runs, or runs next.
+        between: the next one is not dispatched yet.
+        spinner: what keeps its slot on the device that it left, if anything does.
+    """
+
+    segment: int = 0
+    between: bool = False
+    spinner: Job | None = None
+
+
+@dataclass(slots=True, eq=False)
 class Task:
     """One schedulable unit with its stream.
 
     Attributes:
         index: its place in the pipeline file.
         home, device: where its stream belongs, and where it is now.
+        route: where the segments of its jobs belong; empty for a stage without segments.
         moves: when it left a device, and which.
     """
 
@@ -41,6 +57,7 @@ class Task:
     stage: StageSpec
     home: DeviceQueue
     device: DeviceQueue
+    route: tuple[DeviceQueue, ...] = ()
     waiting: deque[Job] = field(default_factory=deque)
     occupant: Job | None = None
     released: int = 0
@@ -51,6 +68,12 @@ class Task:
     def busy(self) -> bool:
         """Whether a job is open here or its work still holds the stream."""
         return self.occupant is not None or bool(self.waiting)
+
+    def go_to(self, device: DeviceQueue, now_ns: int) -> None:
+        """Let the stream be on another device from now on."""
+        if device is not self.device:
+            self.moves.append((now_ns, self.device))
+            self.device = device
 
     def stays(self, start_ns: int, end_ns: int) -> Iterator[tuple[DeviceQueue, int, int]]:
         """Yield where the stream was between two times, in order."""
@@ -105,6 +128,8 @@ class Job:
         budget_end_ns: when it will have spent its budget if it stays on its slot.
         displaced: it gave way to a more critical job and is shed when it can no longer make it.
         guarded: it went before the policy's choice and is not preempted.
+        course: how far it is, if its stage has segments.
+        spins: it is no job but one's hold on a slot (see `segments`).
     """
 
     id: int
@@ -127,6 +152,8 @@ class Job:
     budget_end_ns: int = NEVER_NS
     displaced: bool = False
     guarded: bool = False
+    course: Course | None = None
+    spins: bool = False
 
     @property
     def order(self) -> tuple[Key, int, int]:

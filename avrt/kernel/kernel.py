@@ -16,13 +16,14 @@ decides anything, so a journal is the same under any PYTHONHASHSEED.
 from __future__ import annotations
 
 import copy
+from collections import deque
 from heapq import heappop
 from typing import TYPE_CHECKING
 
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
 from avrt.kernel.instant import InstantOrder
-from avrt.kernel.job import Activation, Job, Task
+from avrt.kernel.job import MOVES_MAX, Activation, Job, Task
 from avrt.kernel.ladder import nominal_mode
 from avrt.kernel.legality import Legality
 from avrt.kernel.lifecycle import Lifecycle
@@ -43,6 +44,7 @@ from avrt.model.events import (
     Hung,
     ModeRequested,
     Read,
+    SegmentEnded,
     Started,
     StreamLost,
     Voted,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 
     from avrt.kernel.timers import Entry
     from avrt.model.spec import PipelineSpec
+
+MOVES_KEPT_MAX = 1024
 
 
 class Kernel:
@@ -178,6 +182,8 @@ class Kernel:
                 self._completed(event)
             case Arrived():
                 self._releases.arrived(event)
+            case SegmentEnded():
+                lifecycle.segment_ended(lifecycle.working[event.job])
             case Started():
                 lifecycle.working[event.job].device_start_ns = event.device_ns
             case Failed():
@@ -200,7 +206,7 @@ class Kernel:
                 refused = ModeRecord(state.mode.name, state.now_ns, event.cause, entered=False)
                 state.out.append(Record(refused))
             case _:
-                assert isinstance(event, Drain)  # Legality refuses SegmentEnded
+                assert isinstance(event, Drain)
                 state.draining = True
                 self._stopping = event.at_once
 
@@ -255,8 +261,10 @@ class Kernel:
         for task in self._tasks.values():
             if task.lost:
                 continue  # a stream that hung stays lost until its own device is back
-            if task.device is device or task.stranded:
-                target = _first_alive(task.home)
+            if task.route:
+                self._lifecycle.lose_place(task, device)
+            elif task.device is device or task.stranded:
+                target = task.home.stand_in
                 if target is None:
                     self._lifecycle.lose(task)
                 else:
@@ -267,7 +275,9 @@ class Kernel:
         device.lost = False
         self._note_resource(device.name, "back")
         for task in self._tasks.values():
-            if _first_alive(task.home) is device:
+            if any(home.stand_in is device for home in task.route):
+                self._lifecycle.find_place(task)
+            elif not task.route and task.home.stand_in is device:
                 self._lifecycle.move(task, device)
 
     def _note_resource(self, name: str, state: Literal["lost", "back"]) -> None:
@@ -334,18 +344,21 @@ class Kernel:
         return not (isinstance(subject, SyncSet) and subject.released)
 
 
-def _first_alive(device: DeviceQueue) -> DeviceQueue | None:
-    """Return the device itself or the first of its fallbacks that is not lost."""
-    return next((place for place in device.places if not place.lost), None)
-
-
 def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Task]:
     """Return the tasks in pipeline-file order: one a stage, or one a replica."""
     tasks: list[Task] = []
     for stage in spec.stages:
         device = devices[stage.device]
+        route = tuple(devices[segment.device] for segment in stage.segments)
+        places = dict.fromkeys(place for home in route or (device,) for place in home.places)
         for name in stage.task_names:
-            tasks.append(Task(len(tasks), name, stage, device, device))
-            for place in device.places:
+            task = Task(len(tasks), name, stage, device, device, route)
+            tasks.append(task)
+            for place in places:
                 place.serve(stage.criticality)
+                if route:
+                    place.visitors.append(task)
+            if route:  # a job may wait behind a full queue of others, each with all its segments
+                moves_max = len(route) * (stage.queue + 2)
+                task.moves = deque(maxlen=min(MOVES_MAX + moves_max, MOVES_KEPT_MAX))
     return tasks

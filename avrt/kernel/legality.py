@@ -71,7 +71,7 @@ class Legality:
     ) -> str:
         match event:
             case Completed():
-                return self._job(event.job) or self._new(event.buffer)
+                return self._job(event.job, last=True) or self._new(event.buffer)
             case Failed() | Hung():
                 return self._job(event.job)
             case Arrived():
@@ -80,7 +80,7 @@ class Legality:
                 known = event.job in self._working
                 return "" if known else "this job is not on a stream"
             case SegmentEnded():
-                return "no job has a second segment"
+                return self._job(event.job, last=False)
             case Voted():
                 return self._vote(event)
             case Read():
@@ -96,11 +96,18 @@ class Legality:
             case _:
                 assert_never(event)
 
-    def _job(self, job_id: int) -> str:
+    def _job(self, job_id: int, *, last: bool | None = None) -> str:
+        """Judge the end of work; `last` tells whether it is said to be the last segment's."""
         job = self._working.get(job_id)
         if job is None:
             return "this job is not on a stream"
-        return "this job is preempted" if job.since_ns is None else ""
+        if job.since_ns is None:
+            return "this job is preempted"
+        course = job.course
+        is_last = course is None or course.segment + 1 == len(job.task.route)
+        if last is None or last == is_last:
+            return ""
+        return "no other segment follows" if is_last else "another segment follows"
 
     def _new(self, handle: int) -> str:
         return "this buffer is live" if handle in self._state.buffers else ""
@@ -138,7 +145,7 @@ def _claims(event: Event) -> tuple[tuple[str, object], ...]:
     match event:
         case Completed():
             claims = (("job", event.job), ("buffer", event.buffer))
-        case Failed() | Hung():
+        case Failed() | Hung() | SegmentEnded():
             claims = (("job", event.job),)
         case Arrived():
             claims = (("buffer", event.buffer),)

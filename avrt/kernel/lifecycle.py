@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from avrt.kernel.job import NEVER_NS
+from avrt.kernel import segments
+from avrt.kernel.job import NEVER_NS, Course
 from avrt.kernel.monitor import Window, explain_miss
+from avrt.kernel.notices import dispatch_of, record_of
 from avrt.kernel.policy import latest_start_ns
 from avrt.kernel.timers import DUE, SHED
-from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
-from avrt.model.records import JobRecord, OverrunRecord
+from avrt.model.commands import Abort, Preempt, Record, Resume
+from avrt.model.records import OverrunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,42 +128,43 @@ class Lifecycle:
 
     def _start(self, job: Job) -> None:
         state, task = self._state, job.task
+        if job.spins:
+            assert job.device is not None
+            job.device.occupy(job, state.now_ns)
+            return
         parameters = state.mode.parameters[task.index]
         if job.start_ns is not None:
-            state.out.append(Resume(job.id))
+            self._go_on(job, parameters.variant)
         else:
             assert task.waiting[0] is job
             task.waiting.popleft()
             task.occupant = job
             job.start_ns = state.now_ns
             job.device = task.device
+            if task.route:
+                job.course = Course()
             self.working[job.id] = job
-            inputs = job.activation.inputs
-            handles = tuple([None if b is None else b.handle for b in inputs]) if inputs else ()
-            state.out.append(
-                Dispatch(
-                    job.id,
-                    task.name,
-                    job.index,
-                    task.name,
-                    task.device.name,
-                    0,
-                    parameters.variant,
-                    handles,
-                    job.release_ns,
-                    job.due_ns,
-                )
-            )
+            state.out.append(dispatch_of(job, 0, parameters.variant))
         assert job.device is not None
         job.device.occupy(job, state.now_ns)
         left_ns = parameters.budget_ns - job.executed_ns
         job.budget_end_ns = state.now_ns + left_ns if left_ns > 0 else NEVER_NS
 
+    def _go_on(self, job: Job, variant: str) -> None:
+        """Let a job that gave its slot away, or is between two segments, go on."""
+        course = job.course
+        if course is not None and course.between:
+            course.between = False
+            self._state.out.append(dispatch_of(job, course.segment, variant))
+        else:
+            self._state.out.append(Resume(job.id))
+
     def _preempt(self, job: Job) -> None:
         assert job.device is not None
         job.device.vacate(job, self._state.now_ns)
         job.device.push(job, self._state.mode)
-        self._state.out.append(Preempt(job.id))
+        if not job.spins:
+            self._state.out.append(Preempt(job.id))
 
     def _displace(self, choice: Job, urgent: Job) -> None:
         """Let a more critical job go first; the displaced one is shed once it cannot make it."""
@@ -200,9 +203,12 @@ class Lifecycle:
         for device in self._devices:
             for job in tuple(device.running):  # aborting takes a job off its slot
                 if job.budget_end_ns <= now_ns:
-                    self._note_overrun(job)
-                    if job.task.stage.on_overrun == "abort":
-                        self.abort(job, "budget")
+                    self._overran(job)
+
+    def _overran(self, job: Job) -> None:
+        self._note_overrun(job)
+        if job.task.stage.on_overrun == "abort":
+            self.abort(job, "budget")
 
     def _note_overrun(self, job: Job) -> None:
         job.budget_end_ns = NEVER_NS
@@ -231,6 +237,15 @@ class Lifecycle:
         self._end(job, "late" if job.missed else "met", "")
         return True
 
+    def segment_ended(self, job: Job) -> None:
+        """Let a job go on to its next segment, unless nobody wants its result."""
+        if job.budget_end_ns <= self._state.now_ns:  # spent, and more is to follow
+            self._overran(job)
+        if job.outcome is None:
+            segments.go_on(job, self._state)
+        elif job.id in self.working:
+            self.work_ended(job)
+
     def failed(self, job: Job, reason: str) -> None:
         """End a job whose work ended without a result."""
         self.work_ended(job)
@@ -253,8 +268,13 @@ class Lifecycle:
         assert job.device is not None
         self._state.out.append(Abort(job.id))
         self._end(job, "aborted", reason)
-        if job.device.preemptive:
+        course = job.course
+        if job.device.preemptive or (course is not None and course.between):
             self.work_ended(job)
+        elif course is not None and course.spinner is not None:
+            host = course.spinner.device
+            if host is not None and host.preemptive:
+                segments.drop_spinner(course, self._state.now_ns)
 
     def lose(self, task: Task) -> None:
         """Abort everything on a stream that is gone, and whatever is released for it later."""
@@ -275,14 +295,32 @@ class Lifecycle:
 
     def move(self, task: Task, device: DeviceQueue) -> None:
         """Let the stream's jobs run on another device; what runs on a lost one is lost."""
-        if device is not task.device:
-            task.moves.append((self._state.now_ns, task.device))
-        task.device = device
+        task.go_to(device, self._state.now_ns)
         task.lost = False
         if task.occupant is not None and task.stranded:
             self.failed(task.occupant, "lost")
         else:
             self._offer(task)
+
+    def lose_place(self, task: Task, device: DeviceQueue) -> None:
+        """Find a task of several segments other places than a device that is lost."""
+        job = task.occupant
+        if segments.is_cut_off(task):
+            self.lose(task)
+        elif job is not None and segments.rests_on(job, device):
+            self.failed(job, "lost")
+        elif job is not None and job.device is device:  # it waits for its next segment
+            segments.send(job, self._state)
+        elif job is None and (first := task.route[0].stand_in) is not None:
+            self.move(task, first)
+
+    def find_place(self, task: Task) -> None:
+        """Let a task of several segments run again once each of them has a place."""
+        first = task.route[0].stand_in
+        if first is not None and not segments.is_cut_off(task):
+            task.lost = False
+            if task.occupant is None:
+                self.move(task, first)
 
     def work_ended(self, job: Job) -> None:
         """Free the slot and the stream, and let the task's next job in."""
@@ -290,6 +328,8 @@ class Lifecycle:
         if job.since_ns is not None:
             job.device.vacate(job, self._state.now_ns)
         del self.working[job.id]
+        if job.course is not None:
+            segments.leave(job, self._state.now_ns)
         job.task.occupant = None
         self._leave_inputs(job.activation)
         self._offer(job.task)
@@ -319,7 +359,7 @@ class Lifecycle:
         if outcome != "met" and not job.missed:
             self._note_miss(job)
         activation = job.activation
-        record = _record(job, activation, outcome, reason, self._state.now_ns)
+        record = record_of(job, outcome, reason, self._state.now_ns)
         self._state.out.append(Record(record))
         if job.start_ns is None:
             self._leave_inputs(activation)
@@ -331,27 +371,3 @@ class Lifecycle:
         activation.working -= 1
         if activation.working == 0 and activation.inputs:
             self.released(activation)
-
-
-def _record(
-    job: Job, activation: Activation, outcome: Outcome, reason: str, now_ns: int
-) -> JobRecord:
-    """Return how a job ended; by position, which is three times as fast as by keyword."""
-    return JobRecord(
-        job.id,
-        activation.id,
-        job.task.name,
-        activation.stage.name,
-        job.index,
-        job.release_ns,
-        job.arrival_ns,
-        job.due_ns,
-        job.start_ns,
-        now_ns,
-        outcome,
-        reason,
-        job.received_ns(now_ns),
-        job.device_start_ns,
-        job.device_ns,
-        activation.absent,
-    )

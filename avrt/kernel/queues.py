@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from avrt.kernel.policy import KEYS, latest_start_ns
 
 if TYPE_CHECKING:
-    from avrt.kernel.job import Job, Key
+    from avrt.kernel.job import Job, Key, Task
     from avrt.kernel.ladder import Mode
     from avrt.model.spec import Criticality, DeviceSpec, Policy
 
@@ -28,12 +28,14 @@ Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start
 
 HISTORY_MIN = 64
 ENTRIES_SPARE = 64
+FIRST = 1 << 30  # above any number of tasks
 
 
 class DeviceQueue:
     """One device: its ready heap, its slots, and who held them since the oldest open release.
 
     `places` are where its streams may run: here, then on its fallback, on that one's, and so on.
+    `visitors` are tasks whose jobs come here for a segment and go on elsewhere.
     """
 
     def __init__(self, spec: DeviceSpec, policy: Policy) -> None:
@@ -53,6 +55,12 @@ class DeviceQueue:
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
         self.graded = False
+        self.visitors: list[Task] = []
+
+    @property
+    def stand_in(self) -> DeviceQueue | None:
+        """The device itself, or the first of its fallbacks that is not lost."""
+        return next((place for place in self.places if not place.lost), None)
 
     def serve(self, level: Criticality) -> None:
         """Say that one more task, of this criticality, may be queued here."""
@@ -62,12 +70,15 @@ class DeviceQueue:
             self._levels.sort()
             self.graded = len(self._levels) > 1
 
-    def push(self, job: Job, mode: Mode) -> None:
-        """Make a job ready; its key is computed here, once per stay in the queue."""
+    def push(self, job: Job, mode: Mode, *, running_first: bool = False) -> None:
+        """Make a job ready; its key is computed here, once per stay in the queue.
+
+        One that has just ended a segment here goes first on equal keys.
+        """
         task = job.task
         parameters = mode.parameters[task.index]
         job.key = self.key_of(job, parameters)
-        entry = (job.key, task.index, job.index, job)
+        entry = (job.key, task.index - FIRST if running_first else task.index, job.index, job)
         heappush(self.ready, entry)
         if len(self.ready) > self._entries_max:
             self._drop_ended(self.ready)
@@ -164,6 +175,7 @@ class DeviceQueue:
     def _forget(self) -> None:
         """Drop the history that no open job's explanation can reach; amortised O(1)."""
         tasks = [job.task for job in self.running] + [entry[3].task for entry in self.ready]
+        tasks += self.visitors
         releases = [job.release_ns for task in tasks for job in task.waiting]
         releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
         oldest_ns = min(releases)  # of the job that is about to leave its slot, at the least

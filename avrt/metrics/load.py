@@ -9,10 +9,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.model.graph import release_periods
+from avrt.model.segments import spinning
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
-    from avrt.model.spec import PipelineSpec
+    from collections.abc import Iterator
+
+    from avrt.model.spec import PipelineSpec, StageSpec
 
 
 def overload_warnings(spec: PipelineSpec) -> list[str]:
@@ -30,11 +33,22 @@ def overload_warnings(spec: PipelineSpec) -> list[str]:
             lines.append(f"{stage.name}: wcet {wcet} is above its period {limit}: it falls behind")
     for device in spec.devices:
         load = sum(
-            Fraction(stage.wcet_ns, period_ns)
+            Fraction(time_ns, period_ns)
             for stage in spec.stages
-            if stage.device == device.name and (period_ns := periods[stage.name]) is not None
+            for name, time_ns in _held(stage)
+            if name == device.name and (period_ns := periods[stage.name]) is not None
         )
         if load > device.slots:
             slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
             lines.append(f"{device.name}: {float(load):.2f} of {slots} are asked for: overload")
     return lines
+
+
+def _held(stage: StageSpec) -> Iterator[tuple[str, int]]:
+    """Yield for how long a job holds a slot of which device at the worst."""
+    if not stage.segments:
+        yield stage.device, stage.wcet_ns
+    for segment in stage.segments:
+        yield segment.device, segment.wcet_ns
+    for _, host, segment in spinning(stage):
+        yield host, segment.wcet_ns

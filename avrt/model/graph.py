@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
+from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
 from avrt.units import NS_PER_S, format_ns
 
@@ -34,6 +35,9 @@ def check(spec: PipelineSpec) -> None:
         _check_release(stage)
         _check_limits(stage)
         _check_inputs(stage)
+        if stage.segments:
+            check_segments(stage)
+    check_keeping(spec)
     topological_order(spec)
     _check_policy(spec)
     for chain in spec.chains:
@@ -122,7 +126,10 @@ def _check_source(source: SourceSpec) -> None:
 
 def _check_references(spec: PipelineSpec, stage: StageSpec) -> None:
     key = ("stages", stage.name)
-    _known(stage.device, [d.name for d in spec.devices], "device", (*key, "device"))
+    devices = [d.name for d in spec.devices]
+    for place, segment in enumerate(stage.segments):
+        _known(segment.device, devices, "device", (*key, "segments", str(place), "device"))
+    _known(stage.device, devices, "device", (*key, "device"))
     producers = [s.name for s in spec.sources] + [s.name for s in spec.stages]
     for item in stage.inputs:
         _known(item.source, producers, "source or stage", (*key, "inputs", item.name))

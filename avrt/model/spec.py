@@ -22,6 +22,7 @@ OnMiss = Literal["continue", "abort", "skip_next"]
 OnOverrun = Literal["report", "abort"]
 DeadlineFrom = Literal["release", "capture"]
 PublishAt = Literal["asap", "at_deadline"]
+Wait = Literal["suspend", "spin"]
 Guarantee = Literal["hard", "firm", "soft", "best_effort"]
 
 
@@ -113,13 +114,28 @@ class RedundancySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentSpec:
+    """One part of every job of a stage, on a device of its own.
+
+    Attributes:
+        wait: what the job does with the slot of the part before until this one has ended:
+            "suspend" frees it, "spin" keeps it.
+    """
+
+    device: str
+    wcet_ns: int
+    wait: Wait = "suspend"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageSpec:
     """One stage and its timing contract.
 
     Released by its timer (`period_ns`), by its `trigger` input, or by a synchronised set (`sync`);
     exactly one of them is given. `budget_ns` None means the wcet. `misses_max` of `window_jobs` is
     the weakly-hard (m,k) promise. `guarantee` has chosen defaults already; of a "hard" stage every
-    job that is not met is an error of the run.
+    job that is not met is an error of the run. With `segments`, `device` is the first one's and
+    `wcet_ns` at most their sum.
     """
 
     name: str
@@ -146,6 +162,7 @@ class StageSpec:
     window_jobs: int | None = None
     publish: PublishAt = "asap"
     redundancy: RedundancySpec | None = None
+    segments: tuple[SegmentSpec, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -24,7 +24,6 @@ OVERHEAD = "charging overheads: nothing costs time but the jobs themselves in th
 SUPPLY = "a reservation under an executor: there is no periodic supply in this version"
 
 LEFT_TO_ANALYSIS: dict[str, str] = {
-    "fp-susp-5": "self-suspension inside a job: the case does not say where it suspends",
     "pfair-3": "Pfair is no policy of avrt",
     "pfair-3-constrained": "Pfair is no policy of avrt",
     "overhead-schedule": OVERHEAD,
@@ -36,8 +35,6 @@ LEFT_TO_ANALYSIS: dict[str, str] = {
     "overhead-tick": OVERHEAD,
     "overhead-initial_cache_load": OVERHEAD,
     "cs-cost-sim": OVERHEAD,
-    "gpu-busy-prio": "a segment that spins while it waits: stages have no segments yet",
-    "gpu-busy-fifo": "a segment that spins while it waits: stages have no segments yet",
     "cpa-pjd-delta-min": "an event model without a schedule",
     "ros2-event-source": SUPPLY,
     "ros2-timer-1": SUPPLY,
@@ -48,6 +45,7 @@ LEFT_TO_ANALYSIS: dict[str, str] = {
 }
 
 FIELDS_LEFT: dict[str, str] = {
+    "fp-susp-5": "schedulable (no bound of the last task is a verdict of the analysis)",
     "edf-qpa-8": "qpa (a test's verdict; the schedule shows the same set in time)",
     "edf-qpa-9": "qpa (the schedule shows the same miss)",
     "edf-qpa-unsched-1": "qpa (the schedule shows the same miss)",

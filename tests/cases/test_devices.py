@@ -7,9 +7,10 @@ import zlib
 import numpy as np
 import pytest
 
+from avrt.drivers.simulate import simulate
 from avrt.model.graph import check
 from avrt.model.records import ChainRecord
-from avrt.model.spec import ChainSpec, PipelineSpec
+from avrt.model.spec import ChainSpec, PipelineSpec, SegmentSpec
 from cases.reference import bounded, exact
 from cases.schedule import (
     NONPREEMPTIVE,
@@ -27,37 +28,62 @@ CPU = Machine()
 NO_DEADLINE = 1 << 40
 
 
-@exact("gpu-suspend-prio", "gpu-suspend-fifo")
-def test_a_suspended_task_is_a_stage_before_and_one_after_the_gpu(case):
-    """Later stages of a task go before its first; equal priorities make the GPU's queue FIFO."""
-    by_priority = case["policy"]["gpu_queue"] == "prio"
-    stages = []
-    for index, task in enumerate(case["tasks"]):
-        for part, (device, cost) in enumerate(task["segments"]):
-            urgency = (index + 1) * 10 - part
-            if device == "G" and not by_priority:
-                urgency = 1
-            work = Task(cost=cost, period=task["T"], deadline=task["D"], priority=urgency)
-            stages.append(
-                stage_of(
-                    work,
-                    CPU,
-                    f"t{index}_{part}",
-                    device=device,
-                    inputs=(reads(f"t{index}_{part - 1}" if part else f"s{index}"),),
-                    trigger="in",
-                )
-            )
+WAITING = Machine(slots=100, preemptive=False)
+KINDS = {"C": CPU, "G": NONPREEMPTIVE, "W": WAITING}
+
+
+@exact("gpu-suspend-prio", "gpu-suspend-fifo", "gpu-busy-prio", "gpu-busy-fifo")
+def test_processor_segments_with_a_gpu_segment_between_them(case):
+    """Two tasks: never do two wait for the GPU at once, so its queue's order decides nothing."""
+    tasks = [(task["T"], task["D"], task["segments"]) for task in case["tasks"]]
+    assert len(tasks) == 2
+    schedule = with_segments(tasks, {"busy": "spin"}.get(case["policy"]["wait"], "suspend"), 20)
+    assert schedule.finishes == case["expected"]["finish"]
+
+
+def with_segments(tasks, wait, until, last_offset=0):
+    """Schedule tasks `(T, D, [(device, cost), ...])` by fixed priorities, most urgent first."""
     spec = PipelineSpec(
-        name="gpu",
+        name="segments",
         policy="fp",
-        devices=(device_of(CPU, "C"), device_of(NONPREEMPTIVE, "G")),
-        sources=tuple(source_of(index) for index in range(2)),
-        stages=tuple(stages),
+        devices=tuple(device_of(machine, name) for name, machine in KINDS.items()),
+        stages=tuple(
+            stage_of(
+                Task(cost=sum(n for _, n in parts), period=period, deadline=due, priority=index),
+                CPU,
+                f"t{index}",
+                device=parts[0][0],
+                period_ns=period,
+                offset_ns=last_offset if index == len(tasks) else 0,
+                segments=tuple(
+                    SegmentSpec(device=d, wcet_ns=n, wait="suspend" if d == "C" else wait)
+                    for d, n in parts
+                ),
+            )
+            for index, (period, due, parts) in enumerate(tasks, 1)
+        ),
     )
     check(spec)
-    simulation = play(spec, [list(range(0, 20, task["T"])) for task in case["tasks"]])
-    assert Schedule(simulation, ["t0_2", "t1_2"]).finishes == case["expected"]["finish"]
+    return Schedule(simulate(spec, until_ns=until), [stage.name for stage in spec.stages])
+
+
+@bounded("fp-susp-5")
+def test_a_task_that_suspends_itself_wherever_it_does_and_whenever_the_last_one_comes(case):
+    """The case has no bound for the last task within its period; 10 is the longest seen here."""
+    first, second, third = case["tasks"]
+    bounds = case["expected"]["response_times"]
+    seen = []
+    for before in range(1, second["C"]):
+        parts = [("C", before), ("W", second["suspend"]), ("C", second["C"] - before)]
+        tasks = [
+            (task["T"], task["D"], parts if task is second else [("C", task["C"])])
+            for task in (first, second, third)
+        ]
+        seen += [with_segments(tasks, "suspend", 100, offset).worst for offset in range(0, 20, 4)]
+    worst = [max(responses) for responses in zip(*seen, strict=True)]
+    assert worst[0] == bounds[0]
+    assert worst[1] <= bounds[1]
+    assert (bounds[2], worst[2]) == (None, 10)
 
 
 def resources(case):

@@ -69,6 +69,16 @@ def test_the_long_form_of_an_input():
     assert stage.inputs == (InputSpec(name="x", source="cam", optional=True, max_age_ns=10**9),)
 
 
+def test_segments_give_the_device_and_the_wcet_unless_it_is_given():
+    gpu = {"device": "gpu", "wcet": "8 ms", "wait": "spin"}
+    segments = [{"device": "cpu", "wcet": "1 ms"}, gpu]
+    keys = {"deadline": "20 ms", "period": "1 s", "segments": segments}
+    stage = stage_from_keys("a", keys, ("cpu", "gpu"))
+    assert (stage.device, stage.wcet_ns) == ("cpu", 9_000_000)
+    assert [s.wait for s in stage.segments] == ["suspend", "spin"]
+    assert stage_from_keys("a", keys | {"wcet": "8 ms"}, ("cpu", "gpu")).wcet_ns == 8_000_000
+
+
 def test_miss_at_most_sets_the_window():
     stage = stage_of(period="1 s", miss_at_most="1 of 10")
     assert (stage.misses_max, stage.window_jobs) == (1, 10)

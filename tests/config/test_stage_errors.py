@@ -198,6 +198,18 @@ MISTAKES = [
         "20: stages.fuse.params.far: expected a finite number, found '.inf'",
     ),
     (
+        "no segment",
+        "    trigger: objects",
+        "    trigger: objects\n    segments: []",
+        "20: stages.fuse.segments: expected one segment at least, found none",
+    ),
+    (
+        "a segment without its device",
+        "    trigger: objects",
+        "    trigger: objects\n    segments: [{wcet: 1 ms}]",
+        "20: stages.fuse.segments.0: 'device' is missing; add it, such as \"device: gpu\"",
+    ),
+    (
         "a stage name with a blank",
         "  fuse:",
         "  fuse it:",
@@ -205,7 +217,6 @@ MISTAKES = [
     ),
 ]
 LATER = [
-    ("    trigger: objects", "    segments: []", "19: stages.fuse.segments: a stage of several"),
     ("    trigger: objects", "    partition: p", "19: stages.fuse.partition: a partition"),
     ("    trigger: objects", "    profile: p.yaml", "19: stages.fuse.profile: a profile"),
     (

@@ -64,7 +64,7 @@ ILLEGAL = [
     (Hung(WAITING), "this job is not on a stream"),
     (Hung(PREEMPTED), "this job is preempted"),
     (Started(ENDED, 5), "this job is not on a stream"),
-    (SegmentEnded(RUNNING), "no job has a second segment"),
+    (SegmentEnded(RUNNING), "no other segment follows"),
     (Voted(0, "majority", None), "no vote is open on this activation"),
     (Voted(3, "majority", 2), "the vote selects no output of this activation"),
     (Read(3), "no outside reader holds this buffer"),

@@ -23,6 +23,7 @@ from avrt.model.events import (
     Hung,
     ModeRequested,
     Read,
+    SegmentEnded,
     StreamLost,
     Voted,
 )
@@ -70,13 +71,11 @@ class Trace:
     def events(self):
         return [(call.at_ns, event) for call in self.calls for event in call.events]
 
-    def records(self, kind):
-        """All records of one kind, in order."""
-        return [
-            c.record
-            for _, c in self.commands
-            if isinstance(c, Record) and isinstance(c.record, kind)
-        ]
+    def records(self, kind, until=None):
+        """All records of one kind, in order; those of the calls up to `until` if it is given."""
+        calls = self.calls if until is None else self.calls[: self.calls.index(until) + 1]
+        commands = [c for call in calls for c in call.commands]
+        return [c.record for c in commands if isinstance(c, Record) and isinstance(c.record, kind)]
 
     def jobs(self):
         """The job records by job number."""
@@ -224,6 +223,10 @@ class World:
 
     def _end(self, job, at_ns):
         command = self.dispatched[job]
+        if command.segment + 1 < len(self.trace.stage_of(command.task).segments):
+            self._forget(job)
+            self.paused.add(job)
+            return SegmentEnded(job)
         ending = self.scenario.ending(self.task_places[command.task], command.index)
         self._forget(job)
         match ending:
@@ -273,8 +276,9 @@ class World:
         match command:
             case Dispatch():
                 self.dispatched[command.job] = command
+                self.paused.discard(command.job)
                 place = self.task_places[command.task]
-                cost_ns = self.scenario.cost_ns(place, command.index)
+                cost_ns = self.scenario.cost_ns(place, command.index + command.segment)
                 if cost_ns is not None:
                     self.left[command.job] = cost_ns
                     self.since[command.job] = at_ns
@@ -341,6 +345,8 @@ class Ledger:
             match event:
                 case Completed() | Failed() | Hung():
                     self.end_work(event.job, call.at_ns)
+                case SegmentEnded():
+                    self._stop(event.job, call.at_ns)
                 case StreamLost() if event.stream in self.stream:
                     self.end_work(self.stream[event.stream], call.at_ns)
                 case DeviceLost():

@@ -21,6 +21,7 @@ from avrt.model.spec import (
     InputSpec,
     PipelineSpec,
     RedundancySpec,
+    SegmentSpec,
     SourceSpec,
     StageSpec,
     SyncSpec,
@@ -170,3 +171,70 @@ def test_what_could_have_no_effect_or_no_end_is_refused(keys, message):
     with pytest.raises(SpecError) as raised:
         check(pipeline(stage("a", "cam", **keys)))
     assert str(raised.value) == message
+
+
+def parted(name, *parts, **keys):
+    """A stage of segments `(device, wcet)` or `(device, wcet, "spin")`."""
+    segments = tuple(
+        SegmentSpec(device=device, wcet_ns=wcet, wait=wait[0] if wait else "suspend")
+        for device, wcet, *wait in parts
+    )
+    whole_ns = sum(wcet for _, wcet, *_ in parts)
+    keys = {"wcet_ns": whole_ns, "deadline_ns": 99, "period_ns": 99, "device": parts[0][0]} | keys
+    return StageSpec(name=name, segments=segments, **keys)
+
+
+def on_two(*stages, **keys):
+    devices = (DeviceSpec(name="cpu", **keys), DeviceSpec(name="gpu"), DeviceSpec(name="copy"))
+    return replace(pipeline(*stages), devices=devices)
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        (
+            parted("a", ("cpu", 1), ("gup", 1)),
+            "stages.a.segments.1.device: no device named 'gup'; did you mean 'gpu'?",
+        ),
+        (
+            parted("a", ("cpu", 1), ("gpu", 0)),
+            "stages.a.segments.1.wcet: expected more than 0, found 0 ns",
+        ),
+        (
+            parted("a", ("cpu", 1, "spin"), ("gpu", 1)),
+            (
+                "stages.a.segments.0.wait: the first segment has no slot before it to keep; "
+                "drop 'wait: spin'"
+            ),
+        ),
+        (
+            parted("a", ("cpu", 1), ("gpu", 1, "spin"), ("cpu", 1, "spin")),
+            (
+                "stages.a.segments.2.wait: it would keep a slot of cpu and wait for another; "
+                "drop 'wait: spin'"
+            ),
+        ),
+        (
+            parted("a", ("cpu", 1), ("gpu", 1), device="gpu"),
+            "stages.a.device: expected the first segment's (cpu), found gpu",
+        ),
+        (
+            parted("a", ("cpu", 1), ("gpu", 1), wcet_ns=3),
+            "stages.a.wcet: expected at most the segments' sum 2 ns, found 3 ns",
+        ),
+    ],
+)
+def test_segments_that_mean_nothing_are_refused(stage, message):
+    assert told(on_two(stage)) == message
+
+
+def test_devices_are_not_kept_for_each_other_in_a_ring():
+    one = parted("a", ("cpu", 1), ("gpu", 1, "spin"))
+    two = parted("b", ("gpu", 1), ("copy", 1, "spin"))
+    check(on_two(one, two))
+    three = parted("c", ("copy", 1), ("cpu", 1, "spin"))
+    assert told(on_two(one, two, three)) == (
+        "stages.a.segments: devices are kept by spinning for each other in a ring: "
+        "cpu -> gpu -> copy -> cpu"
+    )
+    assert "in a ring: copy -> gpu -> copy" in told(on_two(one, two, fallback="copy"))

@@ -1,0 +1,86 @@
+"""What must hold between the segments of a stage, and between stages that spin.
+
+A segment that spins keeps the slot of the last one before it that does not: its *host*. Who keeps
+a slot while waiting for another may wait for ever where others do so the other way round
+(Coffman et al., "System deadlocks", 1971); so devices that are kept for each other in a ring are
+refused, their fallbacks included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.errors import SpecError
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from avrt.model.spec import PipelineSpec, SegmentSpec, StageSpec
+
+
+def check_segments(stage: StageSpec) -> None:
+    """Raise SpecError for the first thing that makes a stage's segments meaningless."""
+    key = ("stages", stage.name, "segments")
+    for place, segment in enumerate(stage.segments):
+        if segment.wcet_ns < 1:
+            what = f"expected more than 0, found {format_ns(segment.wcet_ns)}"
+            raise SpecError(what, (*key, str(place), "wcet"))
+    if stage.segments[0].wait == "spin":
+        what = "the first segment has no slot before it to keep; drop 'wait: spin'"
+        raise SpecError(what, (*key, "0", "wait"))
+    if stage.device != stage.segments[0].device:
+        what = f"expected the first segment's ({stage.segments[0].device}), found {stage.device}"
+        raise SpecError(what, ("stages", stage.name, "device"))
+    for place, host, segment in spinning(stage):
+        if segment.device == host:
+            what = f"it would keep a slot of {host} and wait for another; drop 'wait: spin'"
+            raise SpecError(what, (*key, str(place), "wait"))
+    whole_ns = sum(segment.wcet_ns for segment in stage.segments)
+    if stage.wcet_ns > whole_ns:
+        found = format_ns(stage.wcet_ns)
+        what = f"expected at most the segments' sum {format_ns(whole_ns)}, found {found}"
+        raise SpecError(what, ("stages", stage.name, "wcet"))
+
+
+def check_keeping(spec: PipelineSpec) -> None:
+    """Raise SpecError where devices are kept for each other in a ring."""
+    waits: dict[str, dict[str, str]] = {}
+    for stage in spec.stages:
+        for _, host, segment in spinning(stage):
+            for kept in spec.places(spec.device(host)):
+                for wanted in spec.places(spec.device(segment.device)):
+                    if kept is not wanted:
+                        waits.setdefault(kept.name, {}).setdefault(wanted.name, stage.name)
+    for first, others in waits.items():
+        for name, stage_name in others.items():
+            path = _path(waits, name, first)
+            if path:
+                ring = " -> ".join((first, *path))
+                what = f"devices are kept by spinning for each other in a ring: {ring}"
+                raise SpecError(what, ("stages", stage_name, "segments"))
+
+
+def spinning(stage: StageSpec) -> Iterator[tuple[int, str, SegmentSpec]]:
+    """Yield the place of each segment that spins, and the device whose slot it keeps."""
+    host = stage.device
+    for place, segment in enumerate(stage.segments):
+        if segment.wait == "spin":
+            yield place, host, segment
+        else:
+            host = segment.device
+
+
+def _path(waits: dict[str, dict[str, str]], start: str, goal: str) -> tuple[str, ...]:
+    """Return the devices from one to another along who waits for whom, or () if there is no way."""
+    todo: list[tuple[str, ...]] = [(start,)]
+    seen = {start}
+    while todo:
+        path = todo.pop()
+        if path[-1] == goal:
+            return path
+        for name in waits.get(path[-1], {}):
+            if name not in seen:
+                seen.add(name)
+                todo.append((*path, name))
+    return ()
