@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from avrt.metrics.distribution import Distribution
-from avrt.model.commands import Abort, Command, Dispatch, Preempt, Resume, Vote
+from avrt.model.commands import Abort, Command, Dispatch, Preempt, Record, Resume, Vote
 from avrt.model.events import (
     Completed,
     DeviceBack,
@@ -28,13 +28,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.kernel import Kernel
-    from avrt.logs.record.journal import Journal
 
-LOSSES = (DeviceLost, DeviceBack, StreamLost, Hung)
+LOSSES = frozenset((DeviceLost, DeviceBack, StreamLost, Hung))
 
 
 class Worker(Protocol):
-    """What does, or only pretends to do, the work of dispatched jobs."""
+    """What does, or only pretends to do, the work of dispatched jobs.
+
+    Attributes:
+        heeds: whether it wants to be told of commands that start and stop no work.
+    """
+
+    @property
+    def heeds(self) -> bool: ...
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         """Tell how a job whose execution is over ended."""
@@ -42,8 +48,14 @@ class Worker(Protocol):
     def vote(self, command: Vote) -> Voted:
         """Decide over the outputs of an activation."""
 
-    def obey(self, command: Command, at_ns: int) -> list[Event]:
-        """Do any other command; return what follows from it at the same instant."""
+    def obey(self, command: Command, at_ns: int) -> Sequence[Event]:
+        """Do any other command but a record; return what follows from it at the same instant."""
+
+
+class Notes(Protocol):
+    """What is told of every call of the kernel: a journal, or less."""
+
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> object: ...
 
 
 class KernelLoop(ABC):
@@ -52,7 +64,7 @@ class KernelLoop(ABC):
     Args:
         feed: `(at_ns, event)` in time order; it may be read lazily.
         worker: what the jobs do.
-        journal: notes every call of the kernel.
+        journal: is told of every call of the kernel.
 
     Attributes:
         late_ns: how long after each planned instant the driver was there, pipeline ns; virtual time
@@ -64,14 +76,16 @@ class KernelLoop(ABC):
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
         worker: Worker,
-        journal: Journal,
+        journal: Notes,
     ) -> None:
         self._kernel = kernel
         self._feed = feed
         self._worker = worker
         self._journal = journal
+        self._is_heeded = worker.heeds
         self._next = next(feed, None)
         self.late_ns = Distribution()
+        self._now_ns = kernel.now_ns
         self._drained = False
         self._collected: tuple[int, list[Event]] | None = None
 
@@ -83,11 +97,12 @@ class KernelLoop(ABC):
 
     def _planned_ns(self) -> int | None:
         """Return when the feed or the kernel next wants a call, never before the kernel's now."""
-        times = [self._kernel.next_wakeup_ns]
-        if self._next is not None:
-            times.append(self._next[0])
-        known = [time for time in times if time is not None]
-        return max(min(known), self._kernel.now_ns) if known else None
+        planned_ns, coming = self._kernel.next_wakeup_ns, self._next
+        if coming is not None and (planned_ns is None or coming[0] < planned_ns):
+            planned_ns = coming[0]
+        if planned_ns is None or planned_ns >= self._now_ns:
+            return planned_ns
+        return self._now_ns
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
         """Hand over an instant: these events and everything that the feed has by then."""
@@ -100,26 +115,36 @@ class KernelLoop(ABC):
 
     def _step(self, at_ns: int, events: list[Event]) -> None:
         """Hand the events of an instant to the kernel, and what follows from its commands."""
+        self._now_ns = at_ns
         while True:
             commands = self._kernel.handle(at_ns, events)
             self._journal.note(at_ns, events, commands)
-            if any(isinstance(event, LOSSES) for event in events):
-                self._keep_only(self._kernel.working_jobs)
-            events = [event for command in commands for event in self._obey(command, at_ns)]
+            for event in events:
+                if type(event) in LOSSES:
+                    self._keep_only(self._kernel.working_jobs)
+                    break
+            events = self._obey(commands, at_ns)
             if not events:
                 return
 
-    def _obey(self, command: Command, at_ns: int) -> Sequence[Event]:
-        match command:
-            case Dispatch():
+    def _obey(self, commands: Sequence[Command], at_ns: int) -> list[Event]:
+        """Do what the kernel commands; return what follows from it at the same instant.
+
+        Told by their exact classes, which have no subclasses: `match` takes twice the time.
+        """
+        following: list[Event] = []
+        for command in commands:
+            if type(command) is Record:
+                continue
+            if type(command) is Dispatch:
                 self._dispatch(command, at_ns)
-            case Preempt() | Resume() | Abort():
+            elif type(command) is Preempt or type(command) is Resume or type(command) is Abort:
                 self._interfere(command, at_ns)
-            case Vote():
-                return [self._worker.vote(command)]
-            case _:
-                return self._worker.obey(command, at_ns)
-        return []
+            elif type(command) is Vote:
+                following.append(self._worker.vote(command))
+            elif self._is_heeded:
+                following += self._worker.obey(command, at_ns)
+        return following
 
     @abstractmethod
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:

@@ -49,6 +49,7 @@ def simulate(
     execution: Execution | None = None,
     feed: Iterable[tuple[int, Event]] = (),
     write: Callable[[int, str], None] | None = None,
+    digest: bool = True,
 ) -> Simulation:
     """Run a pipeline in virtual time; releases stop at `until_ns` and what is open finishes.
 
@@ -59,17 +60,13 @@ def simulate(
             the wcet where it is not given.
         feed: arrivals and faults in time order; buffer handles in it are negative.
         write: takes each journal entry.
+        digest: whether decisions are noted; to write them takes longer than to make them.
     """
-    simulation = Simulation()
-
-    def listen(_at_ns: int, commands: Sequence[Command]) -> None:
-        simulation.records.extend(c.record for c in commands if isinstance(c, Record))
-
-    journal = Journal(write, listen)
+    notes = _Records()
+    journal = Journal(write, notes.listen) if digest or write is not None else notes
     worker = _Pretended(execution or ModelTiming(spec).cost_ns)
     VirtualLoop(spec, Kernel(spec), iter(feed), worker, journal, until_ns=until_ns).run()
-    simulation.digest = journal.digest
-    return simulation
+    return Simulation(notes.records, journal.digest)
 
 
 def periodic_arrivals(spec: PipelineSpec, until_ns: int) -> Iterator[tuple[int, Event]]:
@@ -84,8 +81,28 @@ def periodic_arrivals(spec: PipelineSpec, until_ns: int) -> Iterator[tuple[int, 
         yield at_ns, Arrived(name, sequence, at_ns, at_ns, -1 - handle)
 
 
+class _Records:
+    """Keeps the records of each call of the kernel, and nothing else."""
+
+    digest = ""
+
+    def __init__(self) -> None:
+        self.records: list[AnyRecord] = []
+
+    def listen(self, _at_ns: int, commands: Sequence[Command]) -> None:
+        for command in commands:
+            if type(command) is Record:
+                self.records.append(command.record)
+
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        del events
+        self.listen(at_ns, commands)
+
+
 class _Pretended:
     """A worker that takes time and makes nothing: a job's output is a handle of its own number."""
+
+    heeds = False
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
@@ -103,6 +120,6 @@ class _Pretended:
     def abandon(self, job: int, at_ns: int) -> None:
         pass
 
-    def obey(self, command: Command, at_ns: int) -> list[Event]:
+    def obey(self, command: Command, at_ns: int) -> Sequence[Event]:
         del command, at_ns
-        return []
+        return ()

@@ -20,9 +20,11 @@ from avrt.model.events import Drain, Event, Hung, SegmentEnded
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from avrt.drivers.loop import Notes
     from avrt.kernel import Kernel
-    from avrt.logs.record.journal import Journal
     from avrt.model.spec import PipelineSpec
+
+NEVER_NS = 1 << 62
 
 
 class VirtualWorker(Worker, Protocol):
@@ -39,59 +41,58 @@ class VirtualWork:
     """Execution in virtual time: what runs, how much of it is left, and when the next one ends."""
 
     def __init__(self) -> None:
-        self._left_ns: dict[int, int | None] = {}
-        self._since_ns: dict[int, int] = {}
+        self._end_ns: dict[int, int] = {}  # of the jobs that run
+        self._left_ns: dict[int, int] = {}  # of those that are preempted
         self._ends: list[tuple[int, int]] = []
 
     def start(self, job: int, cost_ns: int | None, now_ns: int) -> None:
         """Begin a job on a slot; one without a cost never ends by itself."""
         assert cost_ns is None or cost_ns >= 1
-        self._left_ns[job] = cost_ns
-        self.resume(job, now_ns)
+        self._run(job, NEVER_NS if cost_ns is None else cost_ns, now_ns)
 
     def preempt(self, job: int, now_ns: int) -> None:
-        since_ns, left_ns = self._since_ns.pop(job), self._left_ns[job]
-        if left_ns is not None:
-            self._left_ns[job] = left_ns - (now_ns - since_ns)
+        self._left_ns[job] = self._end_ns.pop(job) - now_ns
 
     def resume(self, job: int, now_ns: int) -> None:
-        left_ns = self._left_ns[job]
-        self._since_ns[job] = now_ns
-        if left_ns is not None:
-            heappush(self._ends, (now_ns + left_ns, job))
+        self._run(job, self._left_ns.pop(job), now_ns)
+
+    def _run(self, job: int, left_ns: int, now_ns: int) -> None:
+        end_ns = now_ns + left_ns
+        self._end_ns[job] = end_ns
+        if end_ns < NEVER_NS >> 1:
+            heappush(self._ends, (end_ns, job))
 
     def is_running(self, job: int) -> bool:
         """Whether a job is on a slot now."""
-        return job in self._since_ns
+        return job in self._end_ns
 
     def drop(self, job: int) -> None:
         """Forget a job whose work stopped."""
         self._left_ns.pop(job, None)
-        self._since_ns.pop(job, None)
+        self._end_ns.pop(job, None)
 
     def keep_only(self, jobs: tuple[int, ...]) -> None:
         """Forget every job that is not among these."""
-        for job in [job for job in self._left_ns if job not in jobs]:
+        for job in [job for job in (*self._left_ns, *self._end_ns) if job not in jobs]:
             self.drop(job)
 
     def next_ns(self) -> int | None:
         """Return when the next running job ends."""
-        while self._ends and not self._is_due(*self._ends[0]):
-            heappop(self._ends)
-        return self._ends[0][0] if self._ends else None
+        ends, end_ns = self._ends, self._end_ns
+        while ends and end_ns.get(ends[0][1]) != ends[0][0]:  # preempted or dropped meanwhile
+            heappop(ends)
+        return ends[0][0] if ends else None
 
     def pop_ended(self, now_ns: int) -> list[int]:
         """Take the jobs that end now."""
         ended: list[int] = []
-        while self.next_ns() == now_ns:
-            _, job = heappop(self._ends)
-            self.drop(job)
-            ended.append(job)
+        ends, end_ns = self._ends, self._end_ns
+        while ends and ends[0][0] <= now_ns:
+            _, job = heappop(ends)
+            if end_ns.get(job) == now_ns:
+                del end_ns[job]
+                ended.append(job)
         return ended
-
-    def _is_due(self, at_ns: int, job: int) -> bool:
-        since_ns, left_ns = self._since_ns.get(job), self._left_ns.get(job)
-        return since_ns is not None and left_ns is not None and since_ns + left_ns == at_ns
 
 
 class VirtualLoop(KernelLoop):
@@ -107,7 +108,7 @@ class VirtualLoop(KernelLoop):
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
         worker: VirtualWorker,
-        journal: Journal,
+        journal: Notes,
         *,
         until_ns: int | None = None,
     ) -> None:
@@ -127,14 +128,14 @@ class VirtualLoop(KernelLoop):
             return
         while (at_ns := self._next_instant()) is not None:
             ended = self._work.pop_ended(at_ns)
-            self._stoppable.difference_update(ended)
-            self._instant(at_ns, [self._end(job, at_ns) for job in ended])
+            self._instant(at_ns, [self._end(job, at_ns) for job in ended] if ended else [])
 
     def _next_instant(self) -> int | None:
         """Return the next time at which something happens, or None when the run is over."""
-        if not self._drained and self._must_drain():
-            self._drain()
         instant_ns = self._earliest()
+        if not self._drained and self._is_over(instant_ns):
+            self._drain()
+            instant_ns = self._earliest()
         while instant_ns is None and self._kernel.working_jobs:
             stuck = [job for job in self._kernel.working_jobs if self._work.is_running(job)]
             self._step(self._kernel.now_ns, [Hung(job) for job in stuck])
@@ -142,14 +143,16 @@ class VirtualLoop(KernelLoop):
         return instant_ns
 
     def _earliest(self) -> int | None:
-        times = [self._planned_ns(), self._work.next_ns()]
-        return min((time for time in times if time is not None), default=None)
+        planned_ns, end_ns = self._planned_ns(), self._work.next_ns()
+        if end_ns is None or (planned_ns is not None and planned_ns < end_ns):
+            return planned_ns
+        return end_ns
 
-    def _must_drain(self) -> bool:
+    def _is_over(self, instant_ns: int | None) -> bool:
+        """Whether nothing is released any more: the feed or the time is over."""
         if self._until_ns is None:
             return self._next is None
-        earliest_ns = self._earliest()
-        return earliest_ns is None or earliest_ns >= self._until_ns
+        return instant_ns is None or instant_ns >= self._until_ns
 
     def _drain(self) -> None:
         """End the releases at the last instant inside the run."""
@@ -173,7 +176,8 @@ class VirtualLoop(KernelLoop):
 
     def _end(self, job: int, at_ns: int) -> Event:
         """Tell how the work of a job, or of its present segment, ended."""
-        if self._to_come.get(job):
+        self._stoppable.discard(job)
+        if self._to_come and self._to_come.get(job):
             if job in self._aborted:
                 self._abandon(job, at_ns)
             return SegmentEnded(job)
@@ -188,13 +192,12 @@ class VirtualLoop(KernelLoop):
         self._executor.abandon(job, at_ns)
 
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
-        match command:
-            case Preempt():
-                self._work.preempt(command.job, at_ns)
-            case Resume():
-                self._work.resume(command.job, at_ns)
-            case Abort():
-                self._abort(command.job, at_ns)
+        if type(command) is Preempt:
+            self._work.preempt(command.job, at_ns)
+        elif type(command) is Resume:
+            self._work.resume(command.job, at_ns)
+        else:
+            self._abort(command.job, at_ns)
 
     def _abort(self, job: int, at_ns: int) -> None:
         """Stop a job's work if it can be stopped here, or between two segments."""

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
+    from avrt.drivers.loop import Notes
     from avrt.exec.runner import Result
     from avrt.kernel import Kernel
-    from avrt.logs.record.journal import Journal
     from avrt.model.commands import Abort, Dispatch, Preempt, Resume
     from avrt.model.events import Hung
 
@@ -96,7 +96,7 @@ class WallLoop(KernelLoop):
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
         worker: WallWorker,
-        journal: Journal,
+        journal: Notes,
         wall: WallClock,
     ) -> None:
         super().__init__(kernel, feed, worker, journal)

@@ -64,6 +64,8 @@ class ReplayWorker:
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
+    heeds = True
+
     def __init__(  # noqa: PLR0913, PLR0917 - what a replay is made of
         self,
         spec: PipelineSpec,

@@ -108,11 +108,12 @@ class Kernel:
     @property
     def next_wakeup_ns(self) -> int | None:
         """When the kernel next needs a call without an event, or None if only events move it."""
-        timer_ns = self._state.timers.next_ns(self._is_live)
-        budget_ns = self._lifecycle.next_budget_ns()
-        if timer_ns is None or budget_ns is None:
-            return timer_ns if budget_ns is None else budget_ns
-        return min(timer_ns, budget_ns)
+        heap, budget_ns = self._state.timers.heap, self._lifecycle.next_budget_ns()
+        while heap and not self._is_live(heap[0]):
+            heappop(heap)
+        if heap and (budget_ns is None or heap[0][0] < budget_ns):
+            return heap[0][0]
+        return budget_ns
 
     @property
     def working_jobs(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ the computation always finishes (so that the stage's state is the same in every 
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from avrt.kernel import segments
@@ -44,6 +45,7 @@ class Lifecycle:
         self._devices = devices
         self._timers = state.timers
         self.working: dict[int, Job] = {}
+        self._budgets: list[tuple[int, int, Job]] = []
         self._windows: dict[int, Window] = {}
         for task in tasks:
             limit, jobs = task.stage.misses_max, task.stage.window_jobs
@@ -89,9 +91,8 @@ class Lifecycle:
     def dispatch(self) -> None:
         """Fill the slots of every device, in pipeline-file order: the one pass of an instant."""
         for device in self._devices:
-            while device.ready and (device.free_slots > 0 or device.preemptive):
-                if not self._dispatch_one(device):
-                    break
+            while device.ready and device.has_turn() and self._dispatch_one(device):
+                pass
 
     def _dispatch_one(self, device: DeviceQueue) -> bool:
         """Place the next job; return whether anything changed."""
@@ -102,7 +103,7 @@ class Lifecycle:
         victim = urgent = None
         if device.free_slots == 0:  # so it is preemptive
             victim = device.worst_running(choice, state.now_ns, state.mode)
-            if victim is None or choice.key >= victim.key:
+            if victim is None:
                 return False
         elif device.graded and device.free_slots == 1:
             urgent = device.more_critical(choice, state.now_ns, state.mode)
@@ -148,7 +149,11 @@ class Lifecycle:
         assert job.device is not None
         job.device.occupy(job, state.now_ns)
         left_ns = parameters.budget_ns - job.executed_ns
-        job.budget_end_ns = state.now_ns + left_ns if left_ns > 0 else NEVER_NS
+        if left_ns > 0:
+            job.budget_end_ns = state.now_ns + left_ns
+            heappush(self._budgets, (job.budget_end_ns, job.id, job))
+        else:
+            job.budget_end_ns = NEVER_NS
 
     def _go_on(self, job: Job, variant: str) -> None:
         """Let a job that gave its slot away, or is between two segments, go on."""
@@ -187,23 +192,27 @@ class Lifecycle:
         """Shed a displaced job that can no longer be in time."""
         self._withdraw(job, "shed", "overload")
 
-    # Budgets: only jobs on a slot spend them, so there is no timer to keep
+    # Budgets: only jobs on a slot spend them, so the end of one moves whenever its job is preempted
 
     def next_budget_ns(self) -> int | None:
         """Return when the next running job will have spent its budget."""
-        first_ns = NEVER_NS
-        for device in self._devices:
-            for job in device.running:
-                first_ns = min(first_ns, job.budget_end_ns)
-        return first_ns if first_ns < NEVER_NS else None
+        budgets = self._budgets
+        while budgets:
+            end_ns, _, job = budgets[0]
+            if job.budget_end_ns == end_ns and job.since_ns is not None:
+                return end_ns
+            heappop(budgets)
+        return None
 
     def check_budgets(self) -> None:
         """Report, and where the stage says so abort, the jobs that want more than their budget."""
         now_ns = self._state.now_ns
-        for device in self._devices:
-            for job in tuple(device.running):  # aborting takes a job off its slot
-                if job.budget_end_ns <= now_ns:
-                    self._overran(job)
+        if not self._budgets or self._budgets[0][0] > now_ns or self.next_budget_ns() is None:
+            return
+        for job in [
+            job for device in self._devices for job in device.running if job.budget_end_ns <= now_ns
+        ]:
+            self._overran(job)
 
     def _overran(self, job: Job) -> None:
         self._note_overrun(job)
@@ -332,7 +341,8 @@ class Lifecycle:
             segments.leave(job, self._state.now_ns)
         job.task.occupant = None
         self._leave_inputs(job.activation)
-        self._offer(job.task)
+        if job.task.waiting:
+            self._offer(job.task)
 
     def _miss(self, job: Job) -> None:
         job.missed = True

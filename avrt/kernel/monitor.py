@@ -16,8 +16,9 @@ Weakly-hard constraints (m,k): Bernat, Burns, Llamosi, "Weakly hard real-time sy
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from avrt.model.records import Interval, MissRecord, WindowRecord
@@ -48,7 +49,8 @@ def explain_miss(job: Job, now_ns: int) -> MissRecord:
 
 def _partition(job: Job, device: DeviceQueue, start_ns: int, end_ns: int) -> Iterator[Part]:
     """Divide a stay on one device wherever a slot changes hands."""
-    stretches = [stretch for stretch in device.history if stretch[2] > start_ns]
+    first = bisect_right(device.history, start_ns, key=itemgetter(2))  # in order of their ends
+    stretches = device.history[first:]
     stretches += [(other, other.since_ns or 0, end_ns) for other in device.running]
     edges = {start_ns, end_ns, max(start_ns, min(job.arrival_ns, end_ns))}
     for _, begin, end in stretches:

@@ -13,7 +13,6 @@ O(log n) in the tasks and the heap is bounded by them.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from avrt.kernel.policy import KEYS, latest_start_ns
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 Entry = tuple["Key", int, int, "Job"]
 Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start, end
 
-HISTORY_MIN = 64
+HISTORY_MIN = 256
 ENTRIES_SPARE = 64
 FIRST = 1 << 30  # above any number of tasks
 
@@ -91,6 +90,19 @@ class DeviceQueue:
             if len(heap) > self._entries_max:
                 self._drop_ended(heap)
 
+    def has_turn(self) -> bool:
+        """Whether the first ready job may get a slot: one is free, or one that runs goes after it.
+
+        A first look that costs little; the keys of those that run are not up to date under llf.
+        """
+        if self.free_slots > 0 or not self.preemptive or self._dynamic:
+            return self.free_slots > 0 or self.preemptive
+        key = self.ready[0][0]
+        for job in self.running:  # noqa: SIM110 - a generator takes three times as long
+            if job.key > key:
+                return True
+        return False
+
     def peek(self) -> Job | None:
         """Return the policy's choice among the ready jobs; it leaves when it is put on a slot."""
         ready = self.ready
@@ -120,17 +132,22 @@ class DeviceQueue:
         return best[3]
 
     def worst_running(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
-        """Return the running job that goes last in the order and may be preempted for `choice`.
+        """Return the job last in the order of those that run, if it goes after `choice`.
 
         One that went before a less critical job does not give way to less critical ones.
         """
         if self._dynamic:
             self._refresh_keys(now_ns, mode)
         level = choice.task.stage.criticality
-        candidates = [
-            job for job in self.running if not job.guarded or job.task.stage.criticality <= level
-        ]
-        return max(candidates, key=attrgetter("order"), default=None)
+        worst: Job | None = None
+        for job in self.running:
+            if (
+                job.key > choice.key
+                and (worst is None or job.order > worst.order)
+                and (not job.guarded or job.task.stage.criticality <= level)
+            ):
+                worst = job
+        return worst
 
     def occupy(self, job: Job, now_ns: int) -> None:
         """Put a job on a slot."""

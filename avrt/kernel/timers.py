@@ -10,11 +10,7 @@ a set that was released) is dropped when it is met.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from heapq import heappush
 
 DUE, PUBLISH, SHED, SYNC, RELEASE, CHAIN = range(6)
 
@@ -31,10 +27,3 @@ class Timers:
     def add(self, at_ns: int, phase: int, subject: object) -> None:
         self._number += 1
         heappush(self.heap, (at_ns, phase, self._number, subject))
-
-    def next_ns(self, is_live: Callable[[Entry], bool]) -> int | None:
-        """Return the time of the next entry that still matters, dropping those that do not."""
-        heap = self.heap
-        while heap and not is_live(heap[0]):
-            heappop(heap)
-        return heap[0][0] if heap else None

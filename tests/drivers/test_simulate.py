@@ -126,3 +126,11 @@ def test_more_slots_let_more_jobs_run_at_once(slots):
     ).spec
     ends = [j.end_ns for j in simulate(spec, until_ns=20).records if isinstance(j, JobRecord)]
     assert ends == ([5, 10] if slots == 1 else [5, 5])
+
+
+@examples(20)
+@given(scenarios(Limits(recorded=False, faults=False)))
+def test_without_a_digest_the_records_are_the_same(scenario):
+    runs = [simulate(scenario.spec, until_ns=40, digest=digest) for digest in (True, False)]
+    assert runs[0].records == runs[1].records
+    assert [bool(run.digest) for run in runs] == [True, False]

@@ -44,6 +44,8 @@ class Calls(Journal):
 class Script:
     """A worker that takes the times and endings of a scenario; votes as it says."""
 
+    heeds = True
+
     def __init__(self, scenario):
         self.scenario = scenario
         self.places = {name: i for i, name in enumerate(task_names(scenario.spec))}
