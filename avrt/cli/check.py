@@ -1,4 +1,8 @@
-"""`avrt check PIPELINE`: is this pipeline file sound?"""
+"""`avrt check PIPELINE`: is this pipeline file sound, and can it meet its deadlines?
+
+Exit code 0 when it is sound and not known to miss, 1 when it is known to miss, 2 when it is not
+sound. What could be neither shown nor refuted is told as unknown and is no failure.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from avrt.analysis.schedulability import analyse
+from avrt.analysis.sensitivity import format_rate, remedies, sensitivity
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, show, show_json, stdout_kept
 from avrt.metrics.load import overload_warnings
@@ -18,16 +24,33 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
 
+    from avrt.analysis.figure import Figure, Verdict
+    from avrt.analysis.schedulability import Findings
+    from avrt.analysis.sensitivity import Change, Sensitivity
     from avrt.model.spec import PipelineSpec
+
+REMEDIES_SHOWN = 5
+MISSES = 1
+STYLES = {"meets": "green", "misses": "red", "unknown": "yellow"}
+SAID = {
+    "meets": "every deadline and every chain's promise is met",
+    "misses": "it is known to miss deadlines",
+    "unknown": "whether it meets all its deadlines is not known",
+}
 
 
 def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser = commands.add_parser(
         "check",
-        help="check a pipeline file",
-        description="Check a pipeline file: keys, units, names, inputs and stage parameters.",
+        help="check a pipeline file and whether it can meet its deadlines",
+        description="Check a pipeline file: keys, units, names, inputs and stage parameters; and "
+        "whether it meets its deadlines, by how much, and what would be enough. "
+        "Exit code 1 when it is known to miss.",
     )
     parser.add_argument("pipeline", type=Path, metavar="PIPELINE")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out how much each figure may change"
+    )
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -35,33 +58,180 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
-    warnings = overload_warnings(spec)
+    findings = analyse(spec)
+    room: Sensitivity | None = None
+    changes: list[Change] = []
+    if not options.quick and findings.verdict == "meets":
+        room = sensitivity(spec)
+    elif not options.quick:
+        changes = remedies(spec)
     if options.json:
-        show_json({"pipeline": spec.name, "spec": encode(spec)[1], "warnings": warnings})
-        return 0
-    show(_table(spec))
-    for warning in warnings:
+        show_json(check_object(spec, findings, room, changes))
+    else:
+        _show(spec, findings, room, changes)
+        show(f"{options.pipeline}: sound; {SAID[findings.verdict]}")
+    return MISSES if findings.verdict == "misses" else 0
+
+
+# For a person
+
+
+def _show(
+    spec: PipelineSpec, findings: Findings, room: Sensitivity | None, changes: list[Change]
+) -> None:
+    show(_device_table(spec, findings))
+    show(_stage_table(spec, findings, room))
+    if findings.chains:
+        show(_chain_table(findings))
+    for warning in overload_warnings(spec):
         show(Text(warning, style="yellow"))
-    show(f"{options.pipeline}: sound; schedulability is not analysed in this version")
-    return 0
+    for finding in findings.stages:
+        if finding.why:
+            show(Text(f"{finding.name}: {finding.why}", style=STYLES[finding.verdict]))
+    if room is not None:
+        _show_room(spec, room)
+    for place, change in enumerate(changes[:REMEDIES_SHOWN]):
+        how = f" ({change.relative:+.1%})" if change.relative else ""
+        show(f"{'enough would be' if place == 0 else 'or'}: {change.what}{how}")
 
 
-def _table(spec: PipelineSpec) -> Table:
-    table = Table(title=f"{spec.name}: policy {spec.policy}", title_justify="left")
-    for name in ("stage", "device", "released by", "wcet", "deadline", "period", "criticality"):
+def _show_room(spec: PipelineSpec, room: Sensitivity) -> None:
+    show(f"all wcets may be {room.factor:.3g} times as long")
+    sources = {source.name for source in spec.sources}
+    for name, ns in room.period_ns.items():
+        pace = (
+            f"rate up to {format_rate(ns)}" if name in sources else f"period from {format_ns(ns)}"
+        )
+        show(f"{name}: {pace}")
+
+
+def _table(title: str, *names: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in names:
         table.add_column(name)
+    return table
+
+
+def _device_table(spec: PipelineSpec, findings: Findings) -> Table:
+    title = f"{spec.name}: policy {spec.policy}"
+    table = _table(title, "device", "slots", "preemptive", "utilisation", "verdict", "by")
+    for device in findings.devices:
+        load = "-" if device.utilisation is None else f"{float(device.utilisation):.3f}"
+        table.add_row(
+            device.name,
+            str(device.slots),
+            "yes" if device.preemptive else "no",
+            load,
+            _styled(device.verdict),
+            device.source,
+        )
+    return table
+
+
+def _stage_table(spec: PipelineSpec, findings: Findings, room: Sensitivity | None) -> Table:
+    names = ("stage", "device", "released by", "period", "wcet", "deadline", "worst response")
+    more = ("slack", "wcet up to", "criticality", "label", "verdict")
+    table = _table("stages", *names, *more)
     periods = release_periods(spec)
-    for stage in spec.stages:
-        period_ns = periods[stage.name]
+    for stage, finding in zip(spec.stages, findings.stages, strict=True):
         trigger = stage.trigger_input
         by = "timer" if stage.period_ns else trigger.source if trigger else "synchronised set"
         table.add_row(
             stage.name,
             " > ".join(s.device for s in stage.segments) or stage.device,
             by,
+            _time(periods[stage.name]),
             format_ns(stage.wcet_ns),
             format_ns(stage.deadline_ns),
-            "-" if period_ns is None else format_ns(period_ns),
+            _time(finding.response.ns),
+            _time(finding.slack_ns),
+            _time(None if room is None else room.wcet_ns[stage.name]),
             stage.criticality.label,
+            finding.response.label,
+            _styled(finding.verdict),
         )
     return table
+
+
+def _chain_table(findings: Findings) -> Table:
+    names = ("chain", "reaction and age", "reaction limit", "age limit", "label", "verdict", "by")
+    table = _table("chains", *names)
+    for chain in findings.chains:
+        table.add_row(
+            chain.name,
+            _time(chain.latency.ns),
+            _time(chain.reaction_limit_ns),
+            _time(chain.age_limit_ns),
+            chain.latency.label,
+            _styled(chain.verdict),
+            chain.latency.source,
+        )
+    return table
+
+
+def _time(ns: int | None) -> str:
+    return "-" if ns is None else format_ns(ns)
+
+
+def _styled(verdict: Verdict) -> Text:
+    return Text(verdict, style=STYLES[verdict])
+
+
+# For a program
+
+
+def check_object(
+    spec: PipelineSpec, findings: Findings, room: Sensitivity | None, changes: list[Change]
+) -> dict[str, object]:
+    """Return everything as one object; `docs/check.md` names its keys."""
+    return {
+        "pipeline": spec.name,
+        "policy": spec.policy,
+        "verdict": findings.verdict,
+        "devices": {
+            device.name: {
+                "slots": device.slots,
+                "preemptive": device.preemptive,
+                "utilisation": None if device.utilisation is None else float(device.utilisation),
+                "verdict": device.verdict,
+                "source": device.source,
+            }
+            for device in findings.devices
+        },
+        "stages": {
+            stage.name: {
+                "device": stage.device,
+                "limit_ns": stage.limit_ns,
+                "response": _figure(stage.response),
+                "slack_ns": stage.slack_ns,
+                "verdict": stage.verdict,
+                "why": stage.why,
+            }
+            for stage in findings.stages
+        },
+        "chains": {
+            chain.name: {
+                "latency": _figure(chain.latency),
+                "reaction_limit_ns": chain.reaction_limit_ns,
+                "age_limit_ns": chain.age_limit_ns,
+                "verdict": chain.verdict,
+            }
+            for chain in findings.chains
+        },
+        "sensitivity": None
+        if room is None
+        else {
+            "wcet_ns": dict(room.wcet_ns),
+            "factor": room.factor,
+            "period_ns": dict(room.period_ns),
+        },
+        "remedies": [
+            {"key": ".".join(c.key), "what": c.what, "relative": c.relative} for c in changes
+        ],
+        "warnings": overload_warnings(spec),
+        "spec": encode(spec)[1],
+    }
+
+
+def _figure(figure: Figure) -> dict[str, object]:
+    return {"ns": figure.ns, "label": figure.label, "source": figure.source}

@@ -84,10 +84,11 @@ def test_a_sound_pipeline(call, write_pipeline):
     assert call("check", path, "--json").data["warnings"] == []
 
 
-def test_a_pipeline_that_will_be_late_is_sound_with_a_warning(call, write_pipeline):
+def test_a_pipeline_that_will_be_late_is_sound_with_a_warning_and_exits_1(call, write_pipeline):
     path = write_pipeline(wcet="60 ms")
     done = call("check", path)
-    assert done.code == 0
+    assert done.code == 1
+    assert f"{path}: sound; it is known to miss deadlines" in done.out
     assert "it: wcet 60 ms is above its deadline 50 ms: every job will be late" in done.out
     assert len(call("check", path, "--json").data["warnings"]) == 1
 

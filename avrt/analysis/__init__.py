@@ -1,0 +1,1 @@
+"""Schedulability: what can be known of a pipeline before it runs, each number with its label."""

@@ -1,0 +1,117 @@
+"""When the jobs of a stage are released, counted from the nominal arrival of what began them.
+
+Along triggers a release inherits the period of its *root*, the source or timer at the beginning,
+and comes as early as its predecessor can publish and as late as it may (Tindell & Clark 1994,
+holistic analysis): the difference is its release jitter. Publication at the deadline takes the
+predecessor's own variation away. Two publications of a task are a best case of it apart, for its
+jobs run one after another.
+
+A synchronised set needs each of its required inputs, so it comes no more often than the rarest of
+them, and at the latest when its timeout or its slowest input has come; without a required input
+every message can make a set of its own.
+
+Captures are nominal arrivals, and a message arrives up to the declared jitter of the stages that
+it releases later. Frozen plain data; the fixed point over all stages is in `holistic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Releases of a stage, or publications of a source or stage.
+
+    Attributes:
+        root: the source or timer stage that began it; "" for a synchronised set, which stands in
+            no known relation to others.
+        earliest_ns, latest_ns: from the root's nominal arrival.
+        gap_ns: least distance of two of them, 0 when none is known.
+    """
+
+    root: str
+    period_ns: int
+    earliest_ns: int
+    latest_ns: int
+    gap_ns: int = 0
+
+    @property
+    def jitter_ns(self) -> int:
+        return self.latest_ns - self.earliest_ns
+
+
+def source_publications(spec: PipelineSpec) -> dict[str, Arrival | None]:
+    """Return what each source sends; None for one that declares no rate."""
+    return {
+        source.name: None
+        if source.period_ns is None
+        else Arrival(source.name, source.period_ns, 0, 0)
+        for source in spec.sources
+    }
+
+
+def released(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
+    """Return when a stage is released, None if something upstream is not known."""
+    if stage.period_ns is not None:
+        return Arrival(stage.name, stage.period_ns, 0, stage.jitter_ns)
+    trigger = stage.trigger_input
+    if trigger is None:
+        return _synchronised(stage, published)
+    before = published[trigger.source]
+    if before is None:
+        return None
+    latest_ns = before.latest_ns + stage.jitter_ns
+    gap_ns = 0 if stage.jitter_ns else before.gap_ns
+    return Arrival(before.root, before.period_ns, before.earliest_ns, latest_ns, gap_ns)
+
+
+def publication(stage: StageSpec, release: Arrival, done_ns: int) -> Arrival:
+    """Return when the outputs of a stage appear.
+
+    `done_ns` is when a job is done at the latest, from the root's nominal arrival.
+    """
+    best_ns = stage.bcet_ns or 1
+    earliest_ns = release.earliest_ns + best_ns
+    latest_ns = done_ns
+    gap_ns = best_ns
+    if stage.publish == "at_deadline":
+        gap_ns = 0
+        from_capture = stage.deadline_from == "capture"
+        due_ns = stage.deadline_ns
+        earliest_ns = max(earliest_ns, due_ns + (0 if from_capture else release.earliest_ns))
+        latest_ns = max(latest_ns, due_ns + (0 if from_capture else release.latest_ns))
+    return Arrival(release.root, release.period_ns, earliest_ns, latest_ns, gap_ns)
+
+
+def _synchronised(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
+    inputs = [published[item.source] for item in stage.inputs]
+    known = [arrival for arrival in inputs if arrival is not None]
+    if stage.sync is None or len(known) < len(inputs):
+        return None
+    required = [
+        arrival for item, arrival in zip(stage.inputs, known, strict=True) if not item.optional
+    ]
+    latest_ns = max(stage.sync.timeout_ns, *(arrival.latest_ns for arrival in known))
+    latest_ns += stage.jitter_ns
+    if not required:
+        return _each_alone(known, latest_ns)
+    rarest = max(required, key=lambda arrival: arrival.period_ns)
+    return Arrival("", rarest.period_ns, min(rarest.earliest_ns, latest_ns), latest_ns)
+
+
+def _each_alone(inputs: Sequence[Arrival], latest_ns: int) -> Arrival:
+    """Return one arrival that has at least as many releases in any window as all of these."""
+    rate = sum(Fraction(1, arrival.period_ns) for arrival in inputs)
+    period_ns = max(1, int(1 / rate))
+    lead = sum(Fraction(latest_ns, arrival.period_ns) for arrival in inputs)
+    jitter_ns = ceil(period_ns * (lead + len(inputs) - 1))
+    return Arrival("", period_ns, 0, max(latest_ns, jitter_ns))

@@ -1,0 +1,292 @@
+"""The verdict over a pipeline: what is known of every stage, device and chain.
+
+* meets: no legal run misses. Every job is in time, no queue overflows, none finds its
+  predecessor busy that must not.
+* misses: some legal run does, and often every one; only what is exact says so.
+* unknown: neither could be shown.
+
+"Legal" takes declared figures at their word: execution within wcet, arrivals at the declared rate
+at most, phases between sources as chance will have it. A job that is skipped because an input is
+missing or too old is no matter of scheduling and is not looked at.
+
+A response is exact where the tasks of a device have no known phases to each other, or where all
+may be released together and that is the worst (preemptive fixed priorities), so that the worst
+busy window of the analysis can really happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.analysis import chains
+from avrt.analysis.demand import first_overload_ns
+from avrt.analysis.figure import Figure, Verdict, unknown
+from avrt.analysis.holistic import SOURCES, Member, Solution, solve
+from avrt.analysis.tasks import overloaded, utilisation
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from fractions import Fraction
+
+    from avrt.analysis.tasks import Task
+    from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, StageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StageFinding:
+    """What is known of a stage; `why` says what stands against it.
+
+    Attributes:
+        limit_ns: from release to due, the shortest where it varies; None when not known.
+    """
+
+    name: str
+    device: str
+    limit_ns: int | None
+    response: Figure
+    verdict: Verdict
+    why: str = ""
+
+    @property
+    def slack_ns(self) -> int | None:
+        if self.response.ns is None or self.limit_ns is None:
+            return None
+        return self.limit_ns - self.response.ns
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFinding:
+    """What is known of a device; `utilisation` is of one slot, None when a rate is not known."""
+
+    name: str
+    slots: int
+    preemptive: bool
+    utilisation: Fraction | None
+    verdict: Verdict
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFinding:
+    """What is known of a chain: one figure bounds its reaction and its age."""
+
+    name: str
+    latency: Figure
+    reaction_limit_ns: int | None
+    age_limit_ns: int | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that is known of a pipeline."""
+
+    policy: str
+    devices: tuple[DeviceFinding, ...]
+    stages: tuple[StageFinding, ...]
+    chains: tuple[ChainFinding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst_of(
+            [
+                *(device.verdict for device in self.devices),
+                *(stage.verdict for stage in self.stages),
+                *(chain.verdict for chain in self.chains),
+            ]
+        )
+
+    def stage(self, name: str) -> StageFinding:
+        return next(stage for stage in self.stages if stage.name == name)
+
+
+def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict over several: one that misses makes the whole miss."""
+    found = set(verdicts)
+    return "misses" if "misses" in found else "unknown" if "unknown" in found else "meets"
+
+
+def meets(spec: PipelineSpec) -> bool:
+    """Whether a checked pipeline meets all its promises; faster than to find out why not."""
+    if any(stage.wcet_ns > stage.deadline_ns for stage in spec.stages):
+        return False
+    solution = solve(spec, while_in_time=True)
+    return not solution.is_late and _judge(spec, solution).verdict == "meets"
+
+
+def analyse(spec: PipelineSpec) -> Findings:
+    """Return what is known of a checked pipeline."""
+    return _judge(spec, solve(spec))
+
+
+def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
+    stages = tuple(_judge_stage(spec, stage, solution) for stage in spec.stages)
+    devices = tuple(
+        _judge_device(spec, device, solution, [s for s in stages if s.device == device.name])
+        for device in spec.devices
+    )
+    safe = {
+        finding.name
+        for finding, stage in zip(stages, spec.stages, strict=True)
+        if finding.verdict == "meets" or _ends_every_job(stage, solution)
+    }
+    found = tuple(_judge_chain(spec, chain, solution, safe) for chain in spec.chains)
+    return Findings(spec.policy, devices, stages, found)
+
+
+# Stages
+
+
+def _judge_stage(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> StageFinding:
+    members = solution.members[stage.name]
+    if not members:
+        why = "not known when it is released"
+        return StageFinding(stage.name, stage.device, None, unknown(why), "unknown", why)
+    response = _figure(spec, stage, solution)
+    limit_ns = members[0].task.deadline_ns
+    verdict, why = _verdict(stage, members[0].task, response)
+    return StageFinding(stage.name, stage.device, limit_ns, response, verdict, why)
+
+
+def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
+    response_ns = solution.response_ns(stage.name)
+    if response_ns is None:
+        return unknown("no test gives a bound")
+    slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
+    device = spec.device(stage.device)
+    members = [
+        m for found in solution.members.values() for m in found if m.stage.device == device.name
+    ]
+    exact = slowest.test == "alone" or _is_exact(spec, device, slowest, members, solution)
+    return Figure(response_ns, "exact" if exact else "bound", SOURCES[slowest.test])
+
+
+def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, str]:
+    """Return the verdict on a stage, and why it is not that it meets its deadline."""
+    if task.wcet_ns > task.due_max_ns:
+        return "misses", f"wcet {format_ns(task.wcet_ns)} is above its deadline"
+    if (
+        stage.on_overrun == "abort"
+        and stage.budget_ns is not None
+        and (stage.budget_ns < stage.wcet_ns)
+    ):
+        return "misses", f"its budget {format_ns(stage.budget_ns)} is below its wcet"
+    if response.ns is None:
+        return "unknown", response.source
+    if response.ns > task.deadline_ns:
+        exact = response.label == "exact"
+        how = f"{'can' if exact else 'may'} take {format_ns(response.ns)}"
+        return "misses" if exact else "unknown", f"{how} of {format_ns(task.deadline_ns)}"
+    why = ""
+    if stage.on_miss == "skip_next" and response.ns > task.earliest_ns(1):
+        why = "may be busy when the next one comes, which is then skipped"
+    elif task.releases(response.ns) > stage.queue:
+        why = f"its queue of {stage.queue} may overflow"
+    return "unknown" if why else "meets", why
+
+
+def _ends_every_job(stage: StageSpec, solution: Solution) -> bool:
+    """Whether each of its jobs ends and is published, in time or not."""
+    response_ns = solution.response_ns(stage.name)
+    if response_ns is None or stage.on_miss != "continue" or stage.on_overrun == "abort":
+        return False
+    if solution.endangered:  # what had to give way is shed when it is late
+        return False
+    return solution.members[stage.name][0].task.releases(response_ns) <= stage.queue
+
+
+# When the worst can really happen
+
+
+def _is_exact(
+    spec: PipelineSpec,
+    device: DeviceSpec,
+    member: Member,
+    members: Sequence[Member],
+    solution: Solution,
+) -> bool:
+    if device.slots > 1 or member.test not in ("fp", "edf", "fifo"):
+        return False
+    if any(other.task.name in solution.endangered for other in members):
+        return False
+    if not all(_begins_by_itself(spec, other.stage) for other in members):
+        return False
+    jitter = any(other.task.jitter_ns for other in members)
+    if member.test == "fp":
+        priorities = {other.task.priority for other in members}
+        if len(priorities) < len(members):
+            return False
+        together = device.preemptive and not jitter and _may_start_together(members)
+        return together or _phases_are_free(members)
+    varies = any(other.task.deadline_max_ns is not None for other in members)
+    return not jitter and not varies and _phases_are_free(members)
+
+
+def _begins_by_itself(spec: PipelineSpec, stage: StageSpec) -> bool:
+    trigger = stage.trigger_input
+    sources = {source.name for source in spec.sources}
+    return stage.period_ns is not None or (trigger is not None and trigger.source in sources)
+
+
+def _may_start_together(members: Sequence[Member]) -> bool:
+    offsets = {m.stage.offset_ns for m in members if m.stage.period_ns is not None}
+    return len(offsets) <= 1
+
+
+def _phases_are_free(members: Sequence[Member]) -> bool:
+    """Whether nothing is known of when two tasks are released against each other."""
+    roots = {member.arrival.root for member in members}
+    timers = [member for member in members if member.stage.period_ns is not None]
+    return len(roots) == len(members) and len(timers) <= 1
+
+
+# Devices and chains
+
+
+def _judge_device(
+    spec: PipelineSpec, device: DeviceSpec, solution: Solution, found: Sequence[StageFinding]
+) -> DeviceFinding:
+    stages = [stage for stage in spec.stages if stage.device == device.name]
+    members = [member for stage in stages for member in solution.members[stage.name]]
+    tasks = [member.task for member in members]
+    known = all(solution.members[stage.name] for stage in stages)
+    verdict = worst_of(finding.verdict for finding in found)
+    source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
+    sure = [member.task for member in members if member.stage.sync is None]
+    overload = _overload(spec, device, members)
+    if overloaded(sure, device.slots):
+        verdict, source = "misses", "utilisation above its slots (Liu & Layland 1973)"
+    elif overload:
+        verdict, source = "misses", overload
+    load = utilisation(tasks) if known else None
+    return DeviceFinding(device.name, device.slots, device.preemptive, load, verdict, source)
+
+
+def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member]) -> str:
+    """Return what a window of too much demand says, "" if there is none that can happen."""
+    plain = all(
+        _begins_by_itself(spec, member.stage)
+        and not member.task.jitter_ns
+        and member.task.deadline_max_ns is None
+        for member in members
+    )
+    if device.slots > 1 or not members or not plain or not _may_start_together(members):
+        return ""
+    tasks = [member.task for member in members]
+    if overloaded(tasks):
+        return ""
+    window_ns = first_overload_ns([task.preemptive() for task in tasks])
+    if window_ns is None:
+        return ""
+    return f"demand of a window of {format_ns(window_ns)} (Baruah et al. 1990)"
+
+
+def _judge_chain(
+    spec: PipelineSpec, chain: ChainSpec, solution: Solution, safe: set[str]
+) -> ChainFinding:
+    figure = chains.latency(spec, chain, solution, safe)
+    limits = (chain.reaction_ns, chain.age_ns)
+    verdict = worst_of(chains.judge(figure, limit_ns) for limit_ns in limits)
+    return ChainFinding(chain.name, figure, *limits, verdict)

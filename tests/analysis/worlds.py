@@ -1,0 +1,176 @@
+"""Random pipelines with arrivals, jitters and execution times that keep to what they declare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from avrt.drivers.simulate import simulate
+from avrt.model.events import Arrived
+from avrt.model.graph import check
+from avrt.model.spec import (
+    POLICIES,
+    ChainSpec,
+    Criticality,
+    DeviceSpec,
+    InputSpec,
+    PipelineSpec,
+    RedundancySpec,
+    SourceSpec,
+    StageSpec,
+    SyncSpec,
+)
+from pipelines import Picker
+
+UNTIL_NS = 600
+
+
+@dataclass(frozen=True)
+class World:
+    """A pipeline and one legal thing that happens to it.
+
+    Attributes:
+        arrivals: nominal (capture) and real arrival times of every source.
+        shares: which part of the way from bcet to wcet jobs take, in turn.
+    """
+
+    spec: PipelineSpec
+    arrivals: tuple[tuple[tuple[int, int], ...], ...]
+    shares: tuple[float, ...]
+
+    def simulate(self):
+        stages = {name: s for s in self.spec.stages for name in s.task_names}
+        place = {name: i for i, name in enumerate(stages)}
+
+        def execution(task, index):
+            stage = stages[task]
+            share = self.shares[(7 * place[task] + index) % len(self.shares)]
+            least_ns = stage.bcet_ns or 1
+            return least_ns + round(share * (stage.wcet_ns - least_ns))
+
+        feed = sorted(
+            (at_ns, order, sequence, capture_ns)
+            for order, times in enumerate(self.arrivals)
+            for sequence, (capture_ns, at_ns) in enumerate(times)
+        )
+        events = (
+            (at_ns, Arrived(self.spec.sources[o].name, n, capture_ns, at_ns, -1 - handle))
+            for handle, (at_ns, o, n, capture_ns) in enumerate(feed)
+        )
+        return simulate(self.spec, until_ns=UNTIL_NS, execution=execution, feed=events)
+
+
+@st.composite
+def worlds(draw, *, policies=POLICIES, simple=False):
+    """Return random worlds; `simple` ones have one device and no triggers between stages."""
+    pick = Picker(draw, 40)
+    devices = tuple(_device(pick, f"d{i}") for i in range(1 if simple else pick((1, 1, 2))))
+    sources = tuple(
+        SourceSpec(name=f"s{i}", type="lidar", period_ns=pick((6, 10, 13, 20, 30)))
+        for i in range(pick.integer(1, 3))
+    )
+    jitters = [pick((0, 0, 0, 2, 5, 12)) for _ in sources]
+    levels = pick(((Criticality.QM,), (Criticality.QM,), tuple(Criticality)))
+    stages: list[StageSpec] = []
+    for index in range(pick.integer(1, 6)):
+        picker = Picker(draw, 16)
+        stages.append(_stage(picker, f"t{index}", (devices, sources, jitters), stages, simple))
+    stages = [_graded(pick, stage, levels) for stage in stages]
+    if pick.rarely():
+        stages.reverse()
+    spec = PipelineSpec(
+        name="world",
+        policy=pick(policies),
+        devices=devices,
+        sources=sources,
+        stages=tuple(stages),
+        chains=tuple(_chains(pick, stages)),
+    )
+    check(spec)
+    arrivals = tuple(
+        _arrivals(pick, source.period_ns, jitter)
+        for source, jitter in zip(sources, jitters, strict=True)
+    )
+    shares = tuple(pick((0.0, 0.5, 1.0, 1.0, 1.0)) for _ in range(pick.integer(1, 11)))
+    return World(spec, arrivals, shares)
+
+
+def _device(pick, name):
+    return DeviceSpec(
+        name=name,
+        type="simulated",
+        slots=pick((1, 1, 2, 3)),
+        preemptive=pick((False, False, True)),
+    )
+
+
+def _stage(pick, name, parts, before, simple):
+    devices, sources, jitters = parts
+    keys = {}
+    kind = pick(("source", "source", "timer", "stage", "stage", "sync"))
+    if kind == "timer":
+        keys.update(period_ns=pick((8, 10, 15, 24, 40)), offset_ns=pick((0, 0, 3, 7)))
+        if before and pick.rarely():
+            keys["inputs"] = (InputSpec(name="i", source=pick(before).name, optional=True),)
+    elif kind == "sync" and not simple and len(before) + len(sources) > 1:
+        producers = [*sources, *before]
+        first = pick(producers)
+        second = pick([p for p in producers if p is not first])
+        keys["inputs"] = (
+            InputSpec(name="i", source=first.name, optional=pick.rarely()),
+            InputSpec(name="j", source=second.name, optional=pick.rarely()),
+        )
+        keys["sync"] = SyncSpec(tolerance_ns=pick((0, 3, 10)), timeout_ns=pick((0, 4, 15)))
+    elif kind == "stage" and before and not simple:
+        keys.update(inputs=(InputSpec(name="i", source=pick(before).name),), trigger="i")
+        keys["jitter_ns"] = pick((0, 0, 0, 2))
+    else:
+        index = pick(range(len(sources)))
+        keys.update(inputs=(InputSpec(name="i", source=sources[index].name),), trigger="i")
+        keys["jitter_ns"] = jitters[index]
+    wcet_ns = pick((1, 1, 2, 3, 4, 6, 9))
+    if pick.rarely() and pick.rarely():
+        keys["redundancy"] = RedundancySpec(copies=pick((2, 3)))
+    return StageSpec(
+        name=name,
+        device=pick(devices).name,
+        wcet_ns=wcet_ns,
+        bcet_ns=pick((None, 1, wcet_ns)),
+        deadline_ns=pick((4, 8, 12, 20, 35, 60)),
+        deadline_from=pick(("release", "release", "release", "capture")),
+        priority=pick.integer(1, 4),
+        on_miss=pick(("continue", "continue", "abort", "skip_next")),
+        publish=pick(("asap", "asap", "at_deadline")),
+        queue=pick((1, 4, 16)),
+        **keys,
+    )
+
+
+def _graded(pick, stage, levels):
+    from dataclasses import replace  # noqa: PLC0415
+
+    return replace(stage, criticality=pick(levels))
+
+
+def _arrivals(pick, period_ns, jitter_ns):
+    """Return captures at least a period apart, each arriving at most the jitter later."""
+    at_ns, times, last_ns = pick(range(12)), [], 0
+    sporadic = pick.rarely()
+    while at_ns < UNTIL_NS:
+        late_ns = pick((0, jitter_ns, pick.integer(0, jitter_ns)))
+        last_ns = max(last_ns, at_ns + late_ns)
+        times.append((at_ns, last_ns))
+        at_ns += period_ns + (pick((0, 1, 5)) if sporadic else 0)
+    return tuple(times)
+
+
+def _chains(pick, stages):
+    """Return up to two chains: from a stage back along inputs to where it begins."""
+    by_name = {stage.name: stage for stage in stages}
+    for index in range(pick.integer(0, 2)):
+        path = [pick(stages).name]
+        while path[0] in by_name and by_name[path[0]].inputs:
+            path.insert(0, pick(by_name[path[0]].inputs).source)
+        if len(path) > 1:
+            yield ChainSpec(name=f"c{index}", path=tuple(path))
