@@ -108,9 +108,9 @@ def _exact(path: Sequence[StageSpec], solution: Solution) -> Figure | None:
     for stage in path:
         fixed = stage.publish == "at_deadline" and not stage.jitter_ns
         response_ns = solution.response_ns(stage.name)
-        in_time = response_ns is not None and response_ns <= stage.deadline_ns
+        meets_deadline = response_ns is not None and response_ns <= stage.deadline_ns
         limited = any(item.max_age_ns is not None for item in stage.inputs)
-        if stage.period_ns is None or not fixed or not in_time or limited:
+        if stage.period_ns is None or not fixed or not meets_deadline or limited:
             return None
         periods.append(stage.period_ns)
     cycle_ns = lcm(*periods)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Accepts = Callable[[Task, Sequence[Task], Sequence[Task]], bool]
 
 
-def in_time(task: Task, higher: Sequence[Task], lower: Sequence[Task]) -> bool:
+def meets_deadline(task: Task, higher: Sequence[Task], lower: Sequence[Task]) -> bool:
     """Whether a task meets its deadline at this place of the order, on one processor."""
     if task.wcet_ns > task.deadline_ns:
         return False
@@ -28,7 +28,7 @@ def in_time(task: Task, higher: Sequence[Task], lower: Sequence[Task]) -> bool:
     return finishes is not None and from_release(task, finishes) <= task.deadline_ns
 
 
-def optimal_order(tasks: Sequence[Task], accepts: Accepts = in_time) -> list[Task] | None:
+def optimal_order(tasks: Sequence[Task], accepts: Accepts = meets_deadline) -> list[Task] | None:
     """Return the tasks from the most to the least urgent, None when no order is accepted.
 
     Where several fit at a level, the one with the longest deadline goes there.

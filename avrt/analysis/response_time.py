@@ -19,6 +19,7 @@ Offsets between tasks are not used: that bounds every set of offsets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.analysis.tasks import STEPS_MAX, busy_period_ns, overloaded, steps
@@ -78,6 +79,27 @@ def fixed_priority(
         if task.last_ns == 1 and finishes[-1] <= task.earliest_ns(index + 1):
             break
     return tuple(finishes)
+
+
+def fixed_priority_set(tasks: Sequence[Task]) -> list[Finishes | None]:
+    """Return the finishes of every task of a set; they are given from the most urgent on.
+
+    What suspends itself delays lower tasks as if it came later by what its response exceeds its
+    wcet; below one that suspends itself without a bound, nothing has one.
+    """
+    found: list[Finishes | None] = []
+    above: list[Task] = []
+    for place, task in enumerate(tasks):
+        finishes = None
+        if len(above) == place:
+            finishes = fixed_priority(task, above, tasks[place + 1 :])
+        found.append(finishes)
+        if not task.suspension_ns:
+            above.append(task)
+        elif finishes is not None:
+            later_ns = from_nominal(task, finishes) - task.wcet_ns
+            above.append(replace(task, jitter_ns=later_ns))
+    return found
 
 
 def _start_of_last(

@@ -17,19 +17,22 @@ busy window of the analysis can really happen.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.analysis import chains
 from avrt.analysis.demand import first_overload_ns
+from avrt.analysis.devices import SOURCES
 from avrt.analysis.figure import Figure, Verdict, unknown
-from avrt.analysis.holistic import SOURCES, Member, Solution, solve
-from avrt.analysis.tasks import overloaded, utilisation
+from avrt.analysis.holistic import Solution, solve
+from avrt.analysis.tasks import overloaded
+from avrt.model.graph import release_periods
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from fractions import Fraction
 
+    from avrt.analysis.members import Member
     from avrt.analysis.tasks import Task
     from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, StageSpec
 
@@ -112,7 +115,7 @@ def meets(spec: PipelineSpec) -> bool:
     """Whether a checked pipeline meets all its promises; faster than to find out why not."""
     if any(stage.wcet_ns > stage.deadline_ns for stage in spec.stages):
         return False
-    solution = solve(spec, while_in_time=True)
+    solution = solve(spec, until_late=True)
     return not solution.is_late and _judge(spec, solution).verdict == "meets"
 
 
@@ -250,8 +253,6 @@ def _judge_device(
 ) -> DeviceFinding:
     stages = [stage for stage in spec.stages if stage.device == device.name]
     members = [member for stage in stages for member in solution.members[stage.name]]
-    tasks = [member.task for member in members]
-    known = all(solution.members[stage.name] for stage in stages)
     verdict = worst_of(finding.verdict for finding in found)
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
     sure = [member.task for member in members if member.stage.sync is None]
@@ -260,8 +261,19 @@ def _judge_device(
         verdict, source = "misses", "utilisation above its slots (Liu & Layland 1973)"
     elif overload:
         verdict, source = "misses", overload
-    load = utilisation(tasks) if known else None
+    load = _load(spec, stages)
     return DeviceFinding(device.name, device.slots, device.preemptive, load, verdict, source)
+
+
+def _load(spec: PipelineSpec, stages: Sequence[StageSpec]) -> Fraction | None:
+    periods = release_periods(spec)
+    load = Fraction(0)
+    for stage in stages:
+        period_ns = periods[stage.name]
+        if period_ns is None:
+            return None
+        load += Fraction(stage.wcet_ns * len(stage.task_names), period_ns)
+    return load
 
 
 def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member]) -> str:

@@ -140,12 +140,12 @@ def _stage_table(spec: PipelineSpec, findings: Findings, room: Sensitivity | Non
             stage.name,
             " > ".join(s.device for s in stage.segments) or stage.device,
             by,
-            _time(periods[stage.name]),
+            _shown(periods[stage.name]),
             format_ns(stage.wcet_ns),
             format_ns(stage.deadline_ns),
-            _time(finding.response.ns),
-            _time(finding.slack_ns),
-            _time(None if room is None else room.wcet_ns[stage.name]),
+            _shown(finding.response.ns),
+            _shown(finding.slack_ns),
+            _shown(None if room is None else room.wcet_ns[stage.name]),
             stage.criticality.label,
             finding.response.label,
             _styled(finding.verdict),
@@ -159,9 +159,9 @@ def _chain_table(findings: Findings) -> Table:
     for chain in findings.chains:
         table.add_row(
             chain.name,
-            _time(chain.latency.ns),
-            _time(chain.reaction_limit_ns),
-            _time(chain.age_limit_ns),
+            _shown(chain.latency.ns),
+            _shown(chain.reaction_limit_ns),
+            _shown(chain.age_limit_ns),
             chain.latency.label,
             _styled(chain.verdict),
             chain.latency.source,
@@ -169,7 +169,7 @@ def _chain_table(findings: Findings) -> Table:
     return table
 
 
-def _time(ns: int | None) -> str:
+def _shown(ns: int | None) -> str:
     return "-" if ns is None else format_ns(ns)
 
 

@@ -1,0 +1,1 @@
+"""Analyses against their sources, against brute force and against the kernel itself."""
