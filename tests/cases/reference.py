@@ -21,11 +21,9 @@ RUN: dict[str, set[str]] = {}
 """Case id to the kinds of tests that run it; filled as the test modules are imported."""
 
 OVERHEAD = "charging overheads: nothing costs time but the jobs themselves in this version"
-SUPPLY = "a reservation under an executor: there is no periodic supply in this version"
+EXECUTOR = "polling points of a ROS 2 executor: there is no model of them"
 
-LEFT_TO_ANALYSIS: dict[str, str] = {
-    "pfair-3": "Pfair is no policy of avrt",
-    "pfair-3-constrained": "Pfair is no policy of avrt",
+NOT_RUN: dict[str, str] = {
     "overhead-schedule": OVERHEAD,
     "overhead-ctx_switch": OVERHEAD,
     "overhead-cache_affinity_loss": OVERHEAD,
@@ -35,31 +33,15 @@ LEFT_TO_ANALYSIS: dict[str, str] = {
     "overhead-tick": OVERHEAD,
     "overhead-initial_cache_load": OVERHEAD,
     "cs-cost-sim": OVERHEAD,
-    "cpa-pjd-delta-min": "an event model without a schedule",
-    "ros2-event-source": SUPPLY,
-    "ros2-timer-1": SUPPLY,
-    "ros2-timer-2": SUPPLY,
-    "ros2-timer-3": SUPPLY,
-    "ros2-pp-1": SUPPLY,
-    "ros2-chain": SUPPLY,
+    "ros2-pp-1": EXECUTOR,
+    "ros2-chain": EXECUTOR,
 }
 
 FIELDS_LEFT: dict[str, str] = {
-    "fp-susp-5": "schedulable (no bound of the last task is a verdict of the analysis)",
-    "edf-qpa-8": "qpa (a test's verdict; the schedule shows the same set in time)",
-    "edf-qpa-9": "qpa (the schedule shows the same miss)",
-    "edf-qpa-unsched-1": "qpa (the schedule shows the same miss)",
-    "edf-qpa-unsched-2": "qpa (the schedule shows the same miss)",
-    "edf-pdc-buttazzo": "L_star",
-    "can-davis2007-abc": "single_instance of A and B, schedulable_flawed",
-    "fp-liu-layland-2": "utilization",
-    "fp-simso-doc": "utilization",
-    "dhall-m2": "utilization",
-    "dhall-m4": "utilization",
-    "gedf-gfb-yes-bak-no": "BAK: a rejection says nothing about the schedule",
-    "gedf-gfb-no-bcl-yes": "GFB: a rejection says nothing about the schedule",
+    "edf-pdc-buttazzo": "L_star: windows up to the busy period are looked at instead",
+    "can-davis2007-abc": "schedulable_flawed: what an unsafe analysis says",
 }
-"""Parts of cases that are run here which no schedule can show."""
+"""Parts of cases that are run here which nothing here shows."""
 
 
 @cache
