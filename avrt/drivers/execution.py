@@ -17,7 +17,7 @@ from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Completed, Failed, Hung, SegmentEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from avrt.logs.record.run_file import Line
@@ -97,34 +97,52 @@ class RecordedTiming:
 def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:
     """Yield what every dispatched job of a run took: (task, index, ns, whether it came to its end).
 
-    A job's work is timed from its dispatch to the report of its end, whatever its outcome: a job
-    aborted at its deadline goes on where nothing can stop it. What was stopped takes longer than
-    it had.
+    What was stopped takes longer than it had.
     """
-    works: dict[int, _Work] = {}
     with RunFile(path) as run:
-        for line in run.journal():
-            entry = _read_entry(path, line)
-            for event in entry.events:
-                if isinstance(event, SegmentEnded) and event.job in works:
-                    works[event.job].stop(entry.at_ns)
-                elif isinstance(event, Completed | Failed | Hung) and event.job in works:
-                    work = works.pop(event.job)
-                    work.stop(entry.at_ns)
-                    yield work.task, work.index, max(1, work.received_ns), True
-            for command in entry.commands:
-                _follow(works, command, entry.at_ns)
-    for work in works.values():
-        yield work.task, work.index, work.received_ns + 1, False
+        for work in read_works(read_entries(run, path)):
+            ended = work.end is not None
+            yield work.task, work.index, work.cost_ns, ended
 
 
-def _follow(works: dict[int, _Work], command: Command, at_ns: int) -> None:
+def read_works(entries: Iterable[Entry]) -> Iterator[Work]:
+    """Yield the work of every dispatched job of a journal; work without an end comes last.
+
+    A job's work is timed from its dispatch to the report of its end, whatever its outcome: a job
+    aborted at its deadline goes on where nothing can stop it.
+    """
+    works: dict[int, Work] = {}
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(event, SegmentEnded) and event.job in works:
+                works[event.job].stop(entry.at_ns)
+            elif isinstance(event, Completed | Failed | Hung) and event.job in works:
+                work = works.pop(event.job)
+                work.stop(entry.at_ns)
+                work.end, work.end_ns = event, entry.at_ns
+                yield work
+        for command in entry.commands:
+            _follow(works, command, entry.at_ns)
+    yield from works.values()
+
+
+def read_entries(run: RunFile, path: str | Path) -> Iterator[Entry]:
+    """Yield the entries of a journal.
+
+    Raises:
+        InputError: one is damaged.
+    """
+    for line in run.journal():
+        yield _read_entry(path, line)
+
+
+def _follow(works: dict[int, Work], command: Command, at_ns: int) -> None:
     """Note what a command means for the work of its job."""
     match command:
         case Dispatch() if command.segment > 0 and command.job in works:
             works[command.job].since_ns = at_ns
         case Dispatch():
-            works[command.job] = _Work(command.task, command.index, at_ns)
+            works[command.job] = Work(command.task, command.index, at_ns)
         case Resume() if command.job in works:
             works[command.job].since_ns = at_ns
         case Preempt() | Abort() if command.job in works:
@@ -145,13 +163,26 @@ def _read_entry(path: str | Path, line: Line) -> Entry:
 
 
 @dataclass(slots=True)
-class _Work:
-    """The execution that a dispatched job received; `since_ns` is None while it is on no slot."""
+class Work:
+    """The execution that a dispatched job received.
+
+    Attributes:
+        since_ns: when it last got a slot; None while it is on none.
+        end: how it ended, None if that was never reported.
+        end_ns: when that was reported.
+    """
 
     task: str
     index: int
     since_ns: int | None
     received_ns: int = 0
+    end: Completed | Failed | Hung | None = None
+    end_ns: int = 0
+
+    @property
+    def cost_ns(self) -> int:
+        """What it took; of work that was stopped, the least that is more than it had."""
+        return self.received_ns + 1 if self.end is None else max(1, self.received_ns)
 
     def stop(self, at_ns: int, *, goes_on: bool = False) -> None:
         """Count what it received until now; aborted work may go on."""

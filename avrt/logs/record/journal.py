@@ -44,14 +44,18 @@ class Journal:
         """Take one call of the kernel into the running check; return its line."""
         body = to_json([[encode(event) for event in events], [encode(c) for c in commands]])
         self._hash.update(f"{self._entries},{at_ns},{body};".encode())
-        check = self._hash.hexdigest()[:CHECK_DIGITS]
-        line = f'{{"index":{self._entries},"at_ns":{at_ns},"calls":{body},"check":"{check}"}}'
+        line = f'{{"index":{self._entries},"at_ns":{at_ns},"calls":{body},"check":"{self.check}"}}'
         self._entries += 1
         if self._write is not None:
             self._write(at_ns, line)
         if self._listen is not None:
             self._listen(at_ns, commands)
         return line
+
+    @property
+    def check(self) -> str:
+        """The running check after the newest entry."""
+        return self.digest[:CHECK_DIGITS]
 
     @property
     def digest(self) -> str:

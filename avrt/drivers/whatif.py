@@ -1,0 +1,251 @@
+"""What if: a recorded run's arrivals and execution times through a fresh kernel with another spec.
+
+Nothing computes. Sensor messages, losses and the end of the log come when the journal says that the
+kernel learned of them. A job takes the execution that the same work took in the run, from its
+dispatch to the *report* of its end: at the wall clock a driver is told of an end late, and what it
+decides follows from when it was told, never from when the device was done. So the cost of a job is
+its share of the device and of the report, and a run repeated with nothing changed makes the same
+calls of the kernel, entry for entry, in virtual time and at the wall clock alike:
+
+* the kernel's own wake-ups are handled at the instants that they were planned for in both;
+* ends of one instant are handed over in the order in which they were recorded;
+* timers cease where the recorded run let them cease.
+
+Work that did not run there, or was stopped before its end, takes its declared wcet at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from avrt.drivers.execution import ModelTiming, Work, read_entries, read_works
+from avrt.drivers.virtual import VirtualLoop
+from avrt.errors import InputError
+from avrt.kernel import Kernel
+from avrt.logs.record.journal import Journal
+from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.run_file import RunFile
+from avrt.metrics.changes import JobLog
+from avrt.metrics.run import RunFigures
+from avrt.model.events import Arrived, Completed, Drain, Event, Failed, Hung, Voted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from avrt.logs.record.journal import Entry
+    from avrt.model.commands import Command, Dispatch, Vote
+    from avrt.model.spec import PipelineSpec
+
+    Key = tuple[str, int]
+    ChangeCost = Callable[[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """What a run record tells about a run that can be repeated.
+
+    Attributes:
+        feed: what came from outside, at the time of the kernel's call.
+        works: the work of every dispatched job, by task and root.
+        places: when each end was reported, as a rank among all ends, by task and root.
+        drain_ns: when timer releases ceased.
+        log: its jobs.
+        digest: its decisions.
+    """
+
+    spec: PipelineSpec
+    zero_ns: int
+    feed: Sequence[tuple[int, Event]]
+    works: Mapping[Key, Work]
+    places: Mapping[Key, int]
+    drain_ns: int
+    fresh_handle: int
+    log: JobLog
+    figures: RunFigures
+    digest: str
+    conditions: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Repeated:
+    """What a repeated run showed.
+
+    Attributes:
+        assumed: jobs whose work is not in the recorded run to its end, and took their wcet.
+    """
+
+    log: JobLog
+    figures: RunFigures
+    digest: str = ""
+    end_ns: int = 0
+    assumed: set[tuple[str, int]] = field(default_factory=set)
+
+
+def read_recorded(path: str | Path) -> RecordedRun:
+    """Read a run that is to be repeated.
+
+    Raises:
+        InputError: it is no run record, is damaged, or did not come to its own end.
+    """
+    with RunFile(path) as run:
+        spec = read_pipeline(run, path)
+        entries = list(read_entries(run, path))
+        if run.damage:
+            raise run.damage[0]
+        log, figures, journal = JobLog(spec), RunFigures(spec), Journal()
+        for entry in entries:
+            log.take(entry.commands)
+            for command in entry.commands:
+                figures.take(command)
+            journal.note(entry.at_ns, entry.events, entry.commands)
+            if entry.check != journal.check:
+                what = f"expected the check {journal.check}, found {entry.check}"
+                raise InputError(what, f"{path}, journal entry {entry.index}", entry.index)
+        works = list(read_works(entries))
+        keys = [(work.task, log.lineage.root(work.task, work.index)) for work in works]
+        return RecordedRun(
+            spec,
+            run.zero_ns,
+            [(e.at_ns, event) for e in entries for event in e.events if _is_outer(event)],
+            dict(zip(keys, works, strict=True)),
+            {key: place for place, key in enumerate(keys)},
+            _drain_ns(entries, path),
+            1 + max((_handle(event) for e in entries for event in e.events), default=-1),
+            log,
+            figures,
+            journal.digest,
+            run.conditions,
+        )
+
+
+def repeat(
+    recorded: RecordedRun,
+    spec: PipelineSpec,
+    *,
+    change_cost: ChangeCost | None = None,
+    write: Callable[[int, str], None] | None = None,
+) -> Repeated:
+    """Run a recorded run once more under a checked pipeline with the same sources and stages.
+
+    Args:
+        recorded: the run.
+        spec: what is different.
+        change_cost: from a stage and what its job took, ns, to what it is to take.
+        write: takes each journal entry.
+    """
+    repeated = Repeated(JobLog(spec), RunFigures(spec))
+
+    def listen(at_ns: int, commands: Sequence[Command]) -> None:
+        repeated.end_ns = at_ns
+        repeated.log.take(commands)
+        for command in commands:
+            repeated.figures.take(command)
+
+    journal = Journal(write, listen)
+    worker = _Repeater(recorded, spec, repeated, change_cost)
+    until_ns = recorded.drain_ns + 1
+    _RepeatLoop(spec, iter(recorded.feed), worker, journal, until_ns).run()
+    repeated.digest = journal.digest
+    return repeated
+
+
+def _is_outer(event: Event) -> bool:
+    """Whether an event came from outside the run and not from its own work."""
+    return not isinstance(event, Completed | Failed | Hung | Voted | Drain)
+
+
+def _handle(event: Event) -> int:
+    return event.buffer if isinstance(event, Arrived | Completed) else -1
+
+
+def _drain_ns(entries: Sequence[Entry], path: str | Path) -> int:
+    drains = [(e.at_ns, event) for e in entries for event in e.events if isinstance(event, Drain)]
+    if not drains or drains[0][1].at_once:
+        how = "interrupted" if drains else "cut short"
+        raise InputError(f"expected a run that came to its own end, found one {how}", str(path))
+    return drains[0][0]
+
+
+class _Repeater:
+    """A worker whose jobs take what the same work took in the recorded run."""
+
+    def __init__(
+        self,
+        recorded: RecordedRun,
+        spec: PipelineSpec,
+        repeated: Repeated,
+        change_cost: ChangeCost | None,
+    ) -> None:
+        self._recorded = recorded
+        self._repeated = repeated
+        self._wcet_ns = ModelTiming(spec).wcet_ns
+        self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
+        self._change_cost = change_cost
+        self._keys: dict[int, Key] = {}
+        self._handles: dict[int, int] = {}
+        self._fresh = recorded.fresh_handle
+
+    def place(self, end: Event) -> tuple[int, int]:
+        """Return where the end of a job stands among ends of one instant."""
+        assert isinstance(end, Completed | Failed | Hung)
+        places = self._recorded.places
+        return places.get(self._keys[end.job], len(places)), end.job
+
+    def start(self, command: Dispatch, at_ns: int) -> int | None:
+        del at_ns
+        task = command.task
+        key = self._keys[command.job] = task, self._repeated.log.lineage.root(task, command.index)
+        work = self._recorded.works.get(key)
+        cost_ns = self._wcet_ns[task] if work is None else work.cost_ns
+        if work is None or work.end is None:
+            self._repeated.assumed.add(key)
+            cost_ns = max(cost_ns, self._wcet_ns[task])
+        if self._change_cost is not None:
+            cost_ns = self._change_cost(self._stage_of[task], cost_ns)
+        return cost_ns
+
+    def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
+        work = self._recorded.works.get(self._keys[job])
+        match None if work is None else work.end:
+            case Failed(fault=fault):
+                return Failed(job, fault)
+            case Hung():
+                return Hung(job)
+            case Completed() as done:
+                assert work is not None
+                self._handles[job] = done.buffer
+                return Completed(job, done.buffer, at_ns - (work.end_ns - done.device_ns))
+            case None:
+                self._handles[job] = self._fresh
+                self._fresh += 1
+                return Completed(job, self._handles[job], at_ns)
+
+    def vote(self, command: Vote) -> Voted:
+        return Voted(command.activation, "unanimous", self._handles[command.jobs[0]])
+
+    def abandon(self, job: int, at_ns: int) -> None:
+        pass
+
+    def obey(self, command: Command, at_ns: int) -> list[Event]:
+        del command, at_ns
+        return []
+
+
+class _RepeatLoop(VirtualLoop):
+    """Hands ends of one instant over in the order in which they were recorded."""
+
+    def __init__(
+        self,
+        spec: PipelineSpec,
+        feed: Iterator[tuple[int, Event]],
+        worker: _Repeater,
+        journal: Journal,
+        until_ns: int,
+    ) -> None:
+        super().__init__(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns)
+        self._place = worker.place
+
+    def _instant(self, at_ns: int, events: list[Event]) -> None:
+        super()._instant(at_ns, sorted(events, key=self._place))
