@@ -1,7 +1,8 @@
 """The jobs of two runs of one pipeline side by side: which misses appear, vanish or move.
 
 Jobs are the same when they are of one task and go back to the same release (`Lineage`). A job that
-is not met is a miss here, whatever its outcome; one that was never released is none.
+is not met is a miss here, whatever its outcome; one that was never released is none. A miss moves
+when the job ends otherwise, or is late by another time.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _kind(old: JobRecord | None, new: JobRecord | None) -> ChangeKind | None:
     if missed and misses:
         assert old is not None
         assert new is not None
-        ends = [(job.outcome, job.reason, job.release_ns, job.end_ns) for job in (old, new)]
+        ends = [(job.outcome, job.reason, job.lateness_ns) for job in (old, new)]
         return None if ends[0] == ends[1] else "moves"
     if missed:
         return "vanishes"

@@ -119,9 +119,9 @@ def _stages(summary: RunSummary) -> Table:
             Text(spec.name),
             str(jobs["released"]),
             *(Text(str(jobs[n]), style=OUTCOME_STYLES[n] if jobs[n] else "") for n in counted),
-            _four(stage.response),
+            four(stage.response),
             _ms(spec.deadline_ns),
-            Text(_four(stage.host_execution), style="red" if over else ""),
+            Text(four(stage.host_execution), style="red" if over else ""),
             _ms(spec.wcet_ns),
             _ms(warm_ns) if warm_ns else "-",
         )
@@ -144,9 +144,9 @@ def _chains(summary: RunSummary) -> Table:
         broken = ", ".join(f"{count} {name}" for name, count in sorted(chain.broken.items()))
         table.add_row(
             Text(spec.name),
-            _four(chain.reaction),
+            four(chain.reaction),
             _ms(spec.reaction_ns),
-            _four(chain.age),
+            four(chain.age),
             _ms(spec.age_ns),
             Text(broken or "0", style="red" if broken else "green"),
         )
@@ -176,18 +176,22 @@ def _why_late(summary: RunSummary) -> Iterator[Text]:
 
 def describe_miss(miss: MissRecord) -> str:
     """Return one miss as a line: when, and where the time since its release went."""
+    released, due = miss.release_ns / NS_PER_S, miss.due_ns / NS_PER_S
+    return (
+        f"{miss.task} job {miss.index}, released {released:.3f} s, "
+        f"missed its due time {due:.3f} s: {spent_time(miss)}"
+    )
+
+
+def spent_time(miss: MissRecord) -> str:
+    """Return where the time from a job's release to its due time went."""
     parts: list[tuple[str, int]] = []
     for interval in miss.intervals:
         cause, spent_ns = _cause(miss.task, interval.kind, interval.by), interval.duration_ns
         if parts and parts[-1][0] == cause:
             spent_ns += parts.pop()[1]
         parts.append((cause, spent_ns))
-    spent = " + ".join(f"{format_ns(spent_ns)} {cause}" for cause, spent_ns in parts)
-    released, due = miss.release_ns / NS_PER_S, miss.due_ns / NS_PER_S
-    return (
-        f"{miss.task} job {miss.index}, released {released:.3f} s, "
-        f"missed its due time {due:.3f} s: {spent}"
-    )
+    return " + ".join(f"{format_ns(spent_ns)} {cause}" for cause, spent_ns in parts)
 
 
 def _cause(task: str, kind: str, by: str) -> str:
@@ -284,7 +288,8 @@ def _footer(summary: RunSummary) -> Text:
     return Text(text, style="dim")
 
 
-def _four(figure: Distribution) -> str:
+def four(figure: Distribution) -> str:
+    """Return p50/p95/p99/max in ms."""
     summary = figure.summary()
     values = [summary[name] for name in ("p50", "p95", "p99", "max")]
     return "/".join(_ms(value) for value in values) if len(figure) else "-"
