@@ -21,6 +21,11 @@ class Distribution:
     def add(self, value: int) -> None:
         self._values.append(value)
 
+    @property
+    def values(self) -> tuple[int, ...]:
+        """All values in the order in which they were added."""
+        return tuple(self._values)
+
     def __len__(self) -> int:
         return len(self._values)
 

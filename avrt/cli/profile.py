@@ -1,0 +1,67 @@
+"""`avrt profile LOG -p PIPELINE`: what every stage takes on real input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.api import Pipeline
+from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
+from avrt.errors import DamagedInputError, SpecError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+INTERRUPTED = 130
+
+
+def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "profile",
+        help="measure what every stage takes on a recorded log",
+        description="Measure the execution times of every stage on a recorded log, one stage at a "
+        "time, warm-up and first job apart; with a probabilistic wcet where its assumptions hold.",
+    )
+    parser.add_argument("log", type=Path, metavar="LOG")
+    parser.add_argument(
+        "-p", "--pipeline", type=Path, required=True, metavar="FILE", help="a pipeline file (YAML)"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="PROFILE", help="write the profile here (YAML)"
+    )
+    parser.add_argument(
+        "--loops", type=int, default=1, metavar="N", help="play the log so many times (default: 1)"
+    )
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    from avrt.api.profile import profile, write_profile  # noqa: PLC0415 - brings scipy.stats, 1 s
+
+    _check_out(options)
+    wanted = not options.json
+    with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
+        pipeline = Pipeline.load(options.pipeline)
+        found, report = profile(pipeline, options.log, loops=options.loops, progress=progress)
+    if options.out is not None:
+        write_profile(found, options.out)
+    if options.json:
+        show_json(found.data())
+    else:
+        show(found.render())
+    if report.summary.interrupted:
+        return INTERRUPTED
+    if report.damage is not None:
+        return report.damage.exit_code
+    lost = sum(topic.lost for topic in report.summary.topics.values())
+    return DamagedInputError.exit_code if lost else 0
+
+
+def _check_out(options: Namespace) -> None:
+    """Refuse to write the profile over what is read."""
+    if options.out is None or not options.out.exists():
+        return
+    for path in (options.log, options.pipeline):
+        if path.exists() and path.samefile(options.out):
+            raise SpecError(f"the profile would overwrite {path}; give another path")

@@ -1,0 +1,144 @@
+"""A profile: what every stage of a pipeline takes on real input on this host.
+
+Warm-up and the first job are apart from the distribution; the high-water mark is the longest of all
+jobs, the first included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from avrt.units import NS_PER_MS, format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import RenderableType
+
+    from avrt.metrics.distribution import Distribution
+    from avrt.metrics.extremes import WorstCase
+
+COLUMNS = ("min", "p50", "p95", "p99", "max", "high-water mark", "wcet", "warm-up", "first job")
+
+
+@dataclass(frozen=True, slots=True)
+class StageProfile:
+    """Execution times of one stage, ns of host time.
+
+    Attributes:
+        wcet_ns: what the pipeline declares.
+        warm_ns, first_ns: the warm-up and the first job; None when the stage never ran.
+        times: of all jobs but the first, in order.
+        faulty: what went wrong first in a job, None if nothing did.
+    """
+
+    device: str
+    wcet_ns: int
+    warm_ns: int | None
+    first_ns: int | None
+    times: Distribution
+    worst: WorstCase
+    faulty: str | None
+
+    @property
+    def high_water_ns(self) -> int | None:
+        """The longest of all jobs."""
+        return max((*self.times.values, *([self.first_ns] if self.first_ns else [])), default=None)
+
+    def data(self) -> dict[str, object]:
+        figures = self.times.summary()
+        return {
+            "device": self.device,
+            "wcet_ns": self.wcet_ns,
+            "warm_ns": self.warm_ns,
+            "first_job_ns": self.first_ns,
+            "count": figures["count"],
+            "min_ns": min(self.times.values, default=None),
+            **{f"{name}_ns": figures[name] for name in ("p50", "p95", "p99", "max")},
+            "high_water_ns": self.high_water_ns,
+            "probabilistic_wcet": _worst(self.worst),
+            "first_fault": self.faulty,
+            "times_ns": list(self.times.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The profile of a pipeline; `damage` is what was wrong with the log."""
+
+    pipeline: str
+    stages: Mapping[str, StageProfile]
+    conditions: Mapping[str, str]
+    damage: list[str]
+
+    def data(self) -> dict[str, object]:
+        """Return the profile object: plain data, times in ns."""
+        return {
+            "pipeline": self.pipeline,
+            "stages": {name: stage.data() for name, stage in self.stages.items()},
+            "conditions": dict(self.conditions),
+            "damage": self.damage,
+        }
+
+    def render(self) -> RenderableType:
+        """Return everything for a terminal."""
+        title = f"{self.pipeline}: execution times, measured here (ms)"
+        table = Table(title=title, title_justify="left", header_style="bold")
+        table.add_column("stage")
+        table.add_column("device")
+        for name in ("jobs", *COLUMNS):
+            table.add_column(name, justify="right")
+        for name, stage in self.stages.items():
+            table.add_row(Text(name), Text(stage.device), str(len(stage.times)), *_row(stage))
+        return Group(table, *self._notes())
+
+    def _notes(self) -> Iterator[Text]:
+        for name, stage in self.stages.items():
+            yield Text(f"{name}: {_worst_in_words(stage.worst)}")
+            high_ns = stage.high_water_ns
+            if high_ns is not None and high_ns > stage.wcet_ns:
+                what = f"the high-water mark {format_ns(high_ns)} is above its wcet"
+                yield Text(f"{name}: {what} {format_ns(stage.wcet_ns)}", style="red")
+            if stage.faulty is not None:
+                yield Text(f"{name}: times of failed jobs are among them: {stage.faulty}", "red")
+        for problem in self.damage:
+            yield Text(f"damaged: {problem}", style="red")
+
+
+def _row(stage: StageProfile) -> list[str]:
+    data = stage.data()
+    keys = ("min", "p50", "p95", "p99", "max", "high_water", "wcet", "warm", "first_job")
+    return [_ms(data[f"{key}_ns"]) for key in keys]
+
+
+def _ms(value: object) -> str:
+    return f"{value / NS_PER_MS:.2f}" if isinstance(value, int) else "-"
+
+
+def _worst_in_words(worst: WorstCase) -> str:
+    if worst.refused:
+        return f"no probabilistic wcet: {worst.refused}"
+    parts = [f"{format_ns(ns)} at {p:g}" for p, ns in worst.estimates_ns.items()]
+    return f"probabilistic wcet (estimate, exceeded by a job with probability): {', '.join(parts)}"
+
+
+def _worst(worst: WorstCase) -> dict[str, object]:
+    tail = worst.tail
+    return {
+        "refused": worst.refused or None,
+        "p_values": dict(worst.p_values),
+        "tail": None
+        if tail is None
+        else {
+            "threshold_ns": round(tail.threshold_ns),
+            "share": tail.share,
+            "scale_ns": round(tail.scale_ns),
+            "shape": tail.shape,
+        },
+        "estimates": [{"probability": p, "ns": ns} for p, ns in worst.estimates_ns.items()],
+    }
