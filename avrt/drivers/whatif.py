@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Key = tuple[str, int]
     ChangeCost = Callable[[str, int], int]
 
+WHOLE = "expected a run that came to its own end, found one"
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
@@ -50,7 +52,9 @@ class RecordedRun:
         feed: what came from outside, at the time of the kernel's call.
         works: the work of every dispatched job, by task and root.
         places: when each end was reported, as a rank among all ends, by task and root.
-        drain_ns: when timer releases ceased.
+        votes: the decisions over redundant stages, by stage and root.
+        until_ns: before when timer releases happened; None: until the feed was over.
+        fresh_handle: the first of the handles that no message of the run had.
         log: its jobs.
         digest: its decisions.
     """
@@ -60,7 +64,8 @@ class RecordedRun:
     feed: Sequence[tuple[int, Event]]
     works: Mapping[Key, Work]
     places: Mapping[Key, int]
-    drain_ns: int
+    votes: Mapping[Key, Voted]
+    until_ns: int | None
     fresh_handle: int
     log: JobLog
     figures: RunFigures
@@ -91,33 +96,55 @@ def read_recorded(path: str | Path) -> RecordedRun:
     """
     with RunFile(path) as run:
         spec = read_pipeline(run, path)
+        if not run.complete:
+            raise InputError(f"{WHOLE} cut short", str(path))
         entries = list(read_entries(run, path))
         if run.damage:
             raise run.damage[0]
-        log, figures, journal = JobLog(spec), RunFigures(spec), Journal()
-        for entry in entries:
-            log.take(entry.commands)
-            for command in entry.commands:
-                figures.take(command)
-            journal.note(entry.at_ns, entry.events, entry.commands)
-            if entry.check != journal.check:
-                what = f"expected the check {journal.check}, found {entry.check}"
-                raise InputError(what, f"{path}, journal entry {entry.index}", entry.index)
-        works = list(read_works(entries))
-        keys = [(work.task, log.lineage.root(work.task, work.index)) for work in works]
-        return RecordedRun(
-            spec,
-            run.zero_ns,
-            [(e.at_ns, event) for e in entries for event in e.events if _is_outer(event)],
-            dict(zip(keys, works, strict=True)),
-            {key: place for place, key in enumerate(keys)},
-            _drain_ns(entries, path),
-            1 + max((_handle(event) for e in entries for event in e.events), default=-1),
-            log,
-            figures,
-            journal.digest,
-            run.conditions,
-        )
+        return recorded_run(spec, entries, str(path), run.zero_ns, run.conditions)
+
+
+def recorded_run(
+    spec: PipelineSpec,
+    entries: Sequence[Entry],
+    path: str,
+    zero_ns: int = 0,
+    conditions: Mapping[str, str] | None = None,
+) -> RecordedRun:
+    """Return the run of a journal.
+
+    Raises:
+        InputError: an entry is not what was written, or the run did not come to its own end.
+    """
+    log, figures, journal = JobLog(spec), RunFigures(spec), Journal()
+    votes: dict[Key, Voted] = {}
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(event, Voted):
+                votes[log.lineage.origin(event.activation)] = event
+        log.take(entry.commands)
+        for command in entry.commands:
+            figures.take(command)
+        journal.note(entry.at_ns, entry.events, entry.commands)
+        if entry.check != journal.check:
+            what = f"expected the check {journal.check}, found {entry.check}"
+            raise InputError(what, f"{path}, journal entry {entry.index}", entry.index)
+    works = list(read_works(entries))
+    keys = [(work.task, log.lineage.root(work.task, work.index)) for work in works]
+    return RecordedRun(
+        spec,
+        zero_ns,
+        [(e.at_ns, event) for e in entries for event in e.events if _is_outer(event)],
+        dict(zip(keys, works, strict=True)),
+        {key: place for place, key in enumerate(keys)},
+        votes,
+        _until_ns(entries, path),
+        1 + max((_handle(event) for e in entries for event in e.events), default=-1),
+        log,
+        figures,
+        journal.digest,
+        conditions or {},
+    )
 
 
 def repeat(
@@ -145,8 +172,7 @@ def repeat(
 
     journal = Journal(write, listen)
     worker = _Repeater(recorded, spec, repeated, change_cost)
-    until_ns = recorded.drain_ns + 1
-    _RepeatLoop(spec, iter(recorded.feed), worker, journal, until_ns).run()
+    _RepeatLoop(spec, iter(recorded.feed), worker, journal, recorded.until_ns).run()
     repeated.digest = journal.digest
     return repeated
 
@@ -160,12 +186,30 @@ def _handle(event: Event) -> int:
     return event.buffer if isinstance(event, Arrived | Completed) else -1
 
 
-def _drain_ns(entries: Sequence[Entry], path: str | Path) -> int:
-    drains = [(e.at_ns, event) for e in entries for event in e.events if isinstance(event, Drain)]
-    if not drains or drains[0][1].at_once:
-        how = "interrupted" if drains else "cut short"
-        raise InputError(f"expected a run that came to its own end, found one {how}", str(path))
-    return drains[0][0]
+def _until_ns(entries: Sequence[Entry], path: str) -> int | None:
+    """Return before when releases happened, None if they ceased right after the last outer event.
+
+    A replay drains as soon as its feed is over, before what the kernel still plans for that same
+    instant; a simulation after it.
+    """
+    if any(Drain(at_once=True) in entry.events for entry in entries):
+        raise InputError(f"{WHOLE} interrupted", path)
+    place = next((i for i, entry in enumerate(entries) if Drain() in entry.events), None)
+    if place is None:
+        raise InputError(f"{WHOLE} cut short", path)
+    at_ns = entries[place].at_ns
+    while place and entries[place - 1].events and _only_follows(entries[place - 1]):
+        place -= 1
+    if place == 0:
+        return None if at_ns == 0 else at_ns + 1
+    last = entries[place - 1]
+    at_once = last.at_ns == at_ns and any(_is_outer(event) for event in last.events)
+    return None if at_once else at_ns + 1
+
+
+def _only_follows(entry: Entry) -> bool:
+    """Whether a call only answers commands of the one before."""
+    return all(isinstance(event, Voted) for event in entry.events)
 
 
 class _Repeater:
@@ -223,7 +267,13 @@ class _Repeater:
                 return Completed(job, self._handles[job], at_ns)
 
     def vote(self, command: Vote) -> Voted:
-        return Voted(command.activation, "unanimous", self._handles[command.jobs[0]])
+        """Decide as the run did; over outputs that it did not have, for the first."""
+        stage, root = self._repeated.log.lineage.origin(command.activation)
+        known = self._recorded.votes.get((stage, root))
+        handles = [self._handles[job] for job in command.jobs]
+        if known is not None and known.buffer in {None, *handles}:
+            return Voted(command.activation, known.verdict, known.buffer)
+        return Voted(command.activation, "unanimous", handles[0])
 
     def abandon(self, job: int, at_ns: int) -> None:
         pass
@@ -242,7 +292,7 @@ class _RepeatLoop(VirtualLoop):
         feed: Iterator[tuple[int, Event]],
         worker: _Repeater,
         journal: Journal,
-        until_ns: int,
+        until_ns: int | None,
     ) -> None:
         super().__init__(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns)
         self._place = worker.place

@@ -39,10 +39,14 @@ class Lineage:
                 case Record(record=JobRecord() as job):
                     self._ended[job.activation] = job.stage, self.root(job.task, job.index)
                 case Publish():
-                    stage, root = self._ended[command.activation]
+                    stage, root = self.origin(command.activation)
                     self._published[stage].append(root)
                 case _:
                     pass
+
+    def origin(self, activation: int) -> tuple[str, int]:
+        """Return the stage and the root of an activation of which a job has ended."""
+        return self._ended[activation]
 
     def root(self, task: str, index: int) -> int:
         """Return the root of a job that has been released."""
