@@ -14,7 +14,7 @@ from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import Entry, parse_entry
 from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
-from avrt.model.events import Completed, Failed, Hung, SegmentEnded
+from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, StreamLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -109,21 +109,43 @@ def read_works(entries: Iterable[Entry]) -> Iterator[Work]:
     """Yield the work of every dispatched job of a journal; work without an end comes last.
 
     A job's work is timed from its dispatch to the report of its end, whatever its outcome: a job
-    aborted at its deadline goes on where nothing can stop it.
+    aborted at its deadline goes on where nothing can stop it, until its stream or device is lost.
     """
     works: dict[int, Work] = {}
     for entry in entries:
         for event in entry.events:
-            if isinstance(event, SegmentEnded) and event.job in works:
-                works[event.job].stop(entry.at_ns)
-            elif isinstance(event, Completed | Failed | Hung) and event.job in works:
-                work = works.pop(event.job)
-                work.stop(entry.at_ns)
-                work.end, work.end_ns = event, entry.at_ns
-                yield work
+            match event:
+                case SegmentEnded() if event.job in works:
+                    works[event.job].stop(entry.at_ns)
+                case Completed() | Failed() | Hung() if event.job in works:
+                    work = works.pop(event.job)
+                    work.stop(entry.at_ns)
+                    work.end, work.end_ns = event, entry.at_ns
+                    yield work
+                case StreamLost() | DeviceLost():
+                    for work in works.values():
+                        if work.is_lost_with(event):
+                            work.stop(entry.at_ns)
+                case _:
+                    pass
         for command in entry.commands:
-            _follow(works, command, entry.at_ns)
+            _obey(works, command, entry.at_ns)
     yield from works.values()
+
+
+def _obey(works: dict[int, Work], command: Command, at_ns: int) -> None:
+    """Begin work, or take it off its slot and put it back."""
+    match command:
+        case Dispatch() if command.segment > 0 and command.job in works:
+            works[command.job].dispatch, works[command.job].since_ns = command, at_ns
+        case Dispatch():
+            works[command.job] = Work(command, at_ns)
+        case Resume() if command.job in works:
+            works[command.job].since_ns = at_ns
+        case Preempt() | Abort() if command.job in works:
+            works[command.job].stop(at_ns, goes_on=isinstance(command, Abort))
+        case _:
+            pass
 
 
 def read_entries(run: RunFile, path: str | Path) -> Iterator[Entry]:
@@ -134,21 +156,6 @@ def read_entries(run: RunFile, path: str | Path) -> Iterator[Entry]:
     """
     for line in run.journal():
         yield _read_entry(path, line)
-
-
-def _follow(works: dict[int, Work], command: Command, at_ns: int) -> None:
-    """Note what a command means for the work of its job."""
-    match command:
-        case Dispatch() if command.segment > 0 and command.job in works:
-            works[command.job].since_ns = at_ns
-        case Dispatch():
-            works[command.job] = Work(command.task, command.index, at_ns)
-        case Resume() if command.job in works:
-            works[command.job].since_ns = at_ns
-        case Preempt() | Abort() if command.job in works:
-            works[command.job].stop(at_ns, goes_on=isinstance(command, Abort))
-        case _:
-            pass
 
 
 def _read_entry(path: str | Path, line: Line) -> Entry:
@@ -172,17 +179,30 @@ class Work:
         end_ns: when that was reported.
     """
 
-    task: str
-    index: int
+    dispatch: Dispatch
     since_ns: int | None
     received_ns: int = 0
     end: Completed | Failed | Hung | None = None
     end_ns: int = 0
 
     @property
+    def task(self) -> str:
+        return self.dispatch.task
+
+    @property
+    def index(self) -> int:
+        return self.dispatch.index
+
+    @property
     def cost_ns(self) -> int:
         """What it took; of work that was stopped, the least that is more than it had."""
         return self.received_ns + 1 if self.end is None else max(1, self.received_ns)
+
+    def is_lost_with(self, loss: StreamLost | DeviceLost) -> bool:
+        """Whether the loss of a stream or a device takes this work with it."""
+        if isinstance(loss, StreamLost):
+            return self.dispatch.stream == loss.stream
+        return self.dispatch.device == loss.device
 
     def stop(self, at_ns: int, *, goes_on: bool = False) -> None:
         """Count what it received until now; aborted work may go on."""

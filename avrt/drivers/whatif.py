@@ -215,6 +215,8 @@ def _only_follows(entry: Entry) -> bool:
 class _Repeater:
     """A worker whose jobs take what the same work took in the recorded run."""
 
+    heeds = False
+
     def __init__(
         self,
         recorded: RecordedRun,
