@@ -8,7 +8,7 @@ import pytest
 from avrt import cli
 from avrt.cli import COMMANDS
 
-NAMES = ("demo", "check", "replay", "verify", "report")
+NAMES = ("demo", "check", "replay", "verify", "report", "whatif", "compare", "profile")
 READERS = ("verify", "report")
 
 
