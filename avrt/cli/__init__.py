@@ -14,7 +14,17 @@ import traceback
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from avrt.cli import check, compare, demo, profile, replay, report, verify, whatif
+from avrt.cli import (
+    check,
+    compare,
+    demo,
+    profile,
+    replay,
+    report,
+    simulate,
+    verify,
+    whatif,
+)
 from avrt.errors import AvrtError, SpecError
 
 if TYPE_CHECKING:
@@ -22,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 BUG, INTERRUPTED = 70, 130
-COMMANDS = (demo, check, replay, verify, report, whatif, compare, profile)
+COMMANDS = (demo, check, simulate, replay, verify, report, whatif, compare, profile)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

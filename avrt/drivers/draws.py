@@ -1,4 +1,4 @@
-"""Execution times at random: one stream of numbers a seed and task, one number a job.
+"""Random numbers that do not depend on the schedule: one stream a seed and task, one number a job.
 
 The number of a job depends on seed, task and index alone: not on the schedule, the policy, the
 devices, how many jobs are asked for, or any other task. So two runs of one seed differ only by
@@ -62,3 +62,19 @@ def by_job(draw: Draw, seed: int) -> Callable[[str, int], int]:
         return times[index]
 
     return execution
+
+
+class Draws:
+    """Uniform numbers in [0, 1) of one seed, by what they are for and an index."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._drawn: dict[str, Sequence[float]] = {}
+
+    def uniform(self, purpose: str, index: int) -> float:
+        """Return the number of this purpose (such as a task's name) and index."""
+        drawn = self._drawn.get(purpose, ())
+        if index >= len(drawn):
+            count = max(FIRST_COUNT, 2 * index)
+            drawn = self._drawn[purpose] = generator(self._seed, purpose).random(count).tolist()
+        return drawn[index]

@@ -64,7 +64,7 @@ def simulate(
     """
     notes = _Records()
     journal = Journal(write, notes.listen) if digest or write is not None else notes
-    worker = _Pretended(execution or ModelTiming(spec).cost_ns)
+    worker = Pretended(execution or ModelTiming(spec).cost_ns)
     VirtualLoop(spec, Kernel(spec), iter(feed), worker, journal, until_ns=until_ns).run()
     return Simulation(notes.records, journal.digest)
 
@@ -99,7 +99,7 @@ class _Records:
         self.listen(at_ns, commands)
 
 
-class _Pretended:
+class Pretended:
     """A worker that takes time and makes nothing: a job's output is a handle of its own number."""
 
     heeds = False

@@ -1,0 +1,113 @@
+"""A scenario: a pipeline that is simulated, and what must come of it.
+
+scenario = Scenario.load("scenarios/overload.yaml")
+report, unmet = scenario.run(seed=1)
+print(report, *unmet)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.api.report import Report
+from avrt.config.scenario import LoadedScenario
+from avrt.drivers.conditions import read_conditions
+from avrt.drivers.montecarlo import run_many
+from avrt.drivers.recorded import prepare
+from avrt.drivers.scenario import run_scenario
+from avrt.errors import SpecError
+from avrt.logs.record.run_record import RunRecord
+from avrt.model.codec import encode, to_json
+from avrt.report.summary import RunSummary
+
+if TYPE_CHECKING:
+    from avrt.drivers.montecarlo import ManyRuns
+    from avrt.drivers.scenario import ScenarioRun
+    from avrt.metrics.expectations import Unmet
+
+TIMING = "modelled"
+RUNS_MAX = 1_000_000
+SEED_MAX = 2**63 - 1
+
+
+class Scenario:
+    """A scenario from a file, with what it takes from runs and logs."""
+
+    def __init__(self, loaded: LoadedScenario) -> None:
+        self._loaded = loaded
+        self.spec = loaded.spec
+        self._prepared = prepare(loaded.spec)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scenario:
+        """Read a scenario file, its pipeline, and the runs and logs that it names.
+
+        Raises:
+            SpecError: says in one line where and what is wrong.
+            InputError: a run or a log cannot be used.
+        """
+        return cls(LoadedScenario(Path(path)))
+
+    def run(
+        self, *, seed: int | None = None, out: str | Path | None = None
+    ) -> tuple[Report, tuple[Unmet, ...]]:
+        """Simulate once; return the report and the expectations that were not met.
+
+        Args:
+            seed: in place of the scenario's own.
+            out: where to write the run record; none is written by default.
+        """
+        seed = self._seed(seed)
+        spec = self.spec
+        conditions = read_conditions(
+            timing=TIMING, scenario=spec.name, seed=str(seed), duration_ns=str(spec.duration_ns)
+        )
+        if out is None:
+            result = run_scenario(self._prepared, seed)
+            return Report(self._summary(result, conditions)), result.unmet
+        self._check_out(Path(out))
+        try:
+            with RunRecord(
+                out,
+                zero_ns=0,
+                conditions=conditions,
+                pipeline_json=to_json(encode(spec.pipeline)),
+                pipeline_yaml=self._loaded.pipeline_text,
+            ) as record:
+                result = run_scenario(
+                    self._prepared, seed, lambda at_ns, line: record.journal(line, at_ns)
+                )
+                summary = self._summary(result, conditions)
+                summary.record = str(out)
+                record.close({"decisions": result.decisions, "run": to_json(summary.data())})
+        except OSError as error:
+            raise SpecError(f"cannot write the run record {out}: {error.strerror}") from None
+        return Report(summary), result.unmet
+
+    def runs(self, count: int, *, seed: int | None = None) -> ManyRuns:
+        """Simulate with `count` seeds in a row, on every core; see `drivers.montecarlo`."""
+        if not 1 <= count <= RUNS_MAX:
+            raise SpecError(f"expected 1 to {RUNS_MAX} runs, found {count}")
+        return run_many(self._prepared, self._seed(seed), count)
+
+    def _seed(self, seed: int | None) -> int:
+        if seed is not None and not 0 <= seed <= SEED_MAX:
+            raise SpecError(f"expected a seed from 0 to {SEED_MAX}, found {seed}")
+        return self.spec.seed if seed is None else seed
+
+    def _summary(self, result: ScenarioRun, conditions: dict[str, str]) -> RunSummary:
+        return RunSummary(
+            self.spec.pipeline,
+            result.figures,
+            TIMING,
+            conditions,
+            end_ns=result.end_ns,
+            decisions=result.decisions,
+        )
+
+    def _check_out(self, out: Path) -> None:
+        """Refuse to write the record over a file that the scenario reads."""
+        for path in (*self._loaded.paths, *self._prepared.files):
+            if out.exists() and path.exists() and path.samefile(out):
+                raise SpecError(f"the run record would overwrite {path}; give another path")

@@ -1,0 +1,102 @@
+"""`avrt simulate SCENARIO`: what would happen, without hardware, log or stages."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt.api.scenario import Scenario
+from avrt.cli.output import add_json_option, show, show_json
+from avrt.errors import SpecError
+from avrt.report.probabilities import probabilities_data, render_probabilities
+from avrt.report.terminal import render
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+    from collections.abc import Sequence
+
+    from avrt.drivers.montecarlo import Failure, ManyRuns
+    from avrt.metrics.expectations import Unmet
+
+
+def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "simulate",
+        help="simulate a scenario: will it miss?",
+        description="Run a scenario in virtual time: the scheduler that runs live and in replay, "
+        "with modelled execution times, arrivals and faults. Exit 1 when an expectation of the "
+        "scenario is not met. The same seed gives the same run.",
+    )
+    parser.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario file (YAML)")
+    parser.add_argument("--seed", type=int, metavar="N", help="in place of the scenario's own")
+    parser.add_argument(
+        "--runs",
+        type=int,
+        metavar="N",
+        help="simulate N times with seeds in a row; print how probable misses are",
+    )
+    parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    if options.runs is not None and options.out is not None:
+        raise SpecError("a run record holds one run; give either --runs or --out")
+    scenario = Scenario.load(options.scenario)
+    if options.runs is not None:
+        return _show_many(scenario, scenario.runs(options.runs, seed=options.seed), options)
+    report, unmet = scenario.run(seed=options.seed, out=options.out)
+    seed = int(report.summary.conditions["seed"])
+    if options.json:
+        more = {"scenario": scenario.spec.name, "seed": seed, "unmet": _sentences(unmet)}
+        show_json({**more, **report.data})
+    else:
+        show(render(report.summary))
+        show(f"scenario {scenario.spec.name}, seed {seed}: {_met(scenario, len(unmet))}")
+    for sentence in _sentences(unmet):
+        print(f"avrt: {sentence} (seed {seed})", file=sys.stderr)
+    return 1 if unmet else 0
+
+
+def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:
+    if options.json:
+        show_json(
+            {
+                "scenario": scenario.spec.name,
+                "first_seed": many.first_seed,
+                "runs": many.count,
+                "stages": probabilities_data(many.stages),
+                "chains": probabilities_data(many.chains),
+                "unmet": [_failure(failure) for failure in many.failures],
+            }
+        )
+    else:
+        lasts = format_ns(scenario.spec.duration_ns)
+        last = many.first_seed + many.count - 1
+        title = (
+            f"{scenario.spec.name}: {many.count} runs of {lasts}, seeds {many.first_seed}..{last}"
+        )
+        show(render_probabilities(title, many.stages, many.chains))
+        show(_met(scenario, len(many.failures)))
+    for failure in many.failures:
+        where = f"in {failure.runs} of {many.count} runs, first with seed {failure.seed}"
+        print(f"avrt: {where}: {failure.sentence}", file=sys.stderr)
+    return 1 if many.failures else 0
+
+
+def _sentences(unmet: Sequence[Unmet]) -> list[str]:
+    return [item.sentence for item in unmet]
+
+
+def _failure(failure: Failure) -> dict[str, object]:
+    told = asdict(failure)
+    return {key: told[key] for key in ("runs", "seed", "sentence")}
+
+
+def _met(scenario: Scenario, unmet: int) -> str:
+    count = len(scenario.spec.expect)
+    return f"{count - unmet} of {count} expectations met" if count else "nothing is expected"

@@ -1,0 +1,166 @@
+"""The `execution` section of a scenario: how long the jobs of each stage take.
+
+    execution:
+      default: {uniform: {min: 60 %, max: 100 %}}
+      lidar_detect: {normal: {mean: 25 ms, deviation: 4 ms, min: 10 ms, max: 40 ms}}
+      plan: {mixture: [{weight: 95 %, model: {constant: 4 ms}}, {weight: 5 %, model: ...}]}
+
+A time is a duration or a share of the stage's wcet, so that one default serves every stage. A stage
+that nothing is said of takes its wcet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.config.reader import Key, name, section, text
+from avrt.config.shares import above_zero, percent, positive
+from avrt.errors import did_you_mean
+from avrt.model.execution import (
+    MASS_MIN,
+    Constant,
+    ExecutionModel,
+    LogNormal,
+    Mixture,
+    Normal,
+    Recorded,
+    Uniform,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from avrt.config.node import Node
+    from avrt.model.spec import PipelineSpec, StageSpec
+
+DEFAULT = "default"
+MODELS_MAX = 16
+DEPTH_MAX = 4
+
+
+def read_execution(
+    node: Node | None, pipeline: PipelineSpec, folder: Path
+) -> dict[str, ExecutionModel]:
+    """Return the model of every stage; paths count from `folder`."""
+    given = {} if node is None else node.mapping("models by stage")
+    known = [stage.name for stage in pipeline.stages]
+    for key, child in given.items():
+        if key not in {DEFAULT, *known}:
+            raise child.fail(f"no such stage; {did_you_mean(key, [*known, DEFAULT])}")
+    models: dict[str, ExecutionModel] = {}
+    for stage in pipeline.stages:
+        own = given.get(stage.name, given.get(DEFAULT))
+        reader = _Reader(stage, folder)
+        models[stage.name] = Constant(stage.wcet_ns) if own is None else reader.model(own)
+    return models
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the model of one stage."""
+
+    stage: StageSpec
+    folder: Path
+
+    def model(self, node: Node, depth: int = 0) -> ExecutionModel:
+        """Return the model of a node with one key, the kind."""
+        kinds: Mapping[str, Callable[[Node], ExecutionModel]] = {
+            "constant": lambda child: Constant(self._cost(child)),
+            "uniform": self._uniform,
+            "normal": self._normal,
+            "lognormal": self._lognormal,
+            "mixture": lambda child: self._mixture(child, depth + 1),
+            "histogram": lambda child: self._recorded(child, in_order=False),
+            "trace": lambda child: self._recorded(child, in_order=True),
+        }
+        members = node.mapping('a model, such as "{constant: 25 ms}"')
+        for kind, child in members.items():
+            if kind not in kinds:
+                raise child.fail(f"no such model; {did_you_mean(kind, kinds)}")
+        if len(members) != 1:
+            raise node.fail(f"expected one model, found {len(members)}")
+        ((kind, child),) = members.items()
+        return kinds[kind](child)
+
+    def _cost(self, node: Node) -> int:
+        """Return a time above zero, given as it is or as a share of the wcet; ns."""
+        if isinstance(node.value, str) and node.value.endswith("%"):
+            return max(1, int(percent(node) * self.stage.wcet_ns))
+        return above_zero(node)
+
+    def _uniform(self, node: Node) -> Uniform:
+        values = section(node, self._keys("min", "max"))
+        low_ns, high_ns = _whole(values["min"]), _whole(values["max"])
+        _check_bounds(node, low_ns, high_ns)
+        return Uniform(low_ns, high_ns)
+
+    def _normal(self, node: Node) -> Normal:
+        values = section(node, self._keys("mean", "deviation", "min", "max"))
+        low_ns, high_ns = _whole(values["min"]), _whole(values["max"])
+        _check_bounds(node, low_ns, high_ns)
+        made = Normal(_whole(values["mean"]), _whole(values["deviation"]), low_ns, high_ns)
+        _check_mass(node, made.mass)
+        return made
+
+    def _lognormal(self, node: Node) -> LogNormal:
+        sigma = Key("sigma", "sigma", positive, example="0.3")
+        values = section(node, (*self._keys("median", "max"), sigma))
+        deviation = values["sigma"]
+        assert isinstance(deviation, float)
+        made = LogNormal(_whole(values["median"]), deviation, _whole(values["max"]))
+        _check_mass(node, made.mass)
+        return made
+
+    def _mixture(self, node: Node, depth: int) -> Mixture:
+        items = node.items("a list of weights with models")
+        if not 2 <= len(items) <= MODELS_MAX or depth > DEPTH_MAX:
+            what = f"expected 2 to {MODELS_MAX} models, {DEPTH_MAX} deep at most"
+            raise node.fail(f"{what}, found {len(items)}")
+        keys = (
+            Key("weight", "weight", percent, example="50 %"),
+            Key("model", "model", lambda child: self.model(child, depth), example="{...}"),
+        )
+        parts = [section(item, keys) for item in items]
+        total = sum(percent(item.mapping()["weight"]) for item in items)
+        if total != 1:
+            raise node.fail(f"expected weights that sum to 100 %, found {float(total * 100):g} %")
+        weights = tuple(float(percent(item.mapping()["weight"])) for item in items)
+        if not all(weights):
+            raise node.fail("a weight of 0 % has no effect; remove it")
+        models: list[ExecutionModel] = []
+        for part in parts:
+            model = part["model"]
+            assert isinstance(model, ExecutionModel)
+            models.append(model)
+        return Mixture(weights, tuple(models))
+
+    def _recorded(self, node: Node, *, in_order: bool) -> Recorded:
+        values = section(node, RECORDED_KEYS)
+        run = self.folder / str(values["run"])
+        return Recorded(str(run), str(values.get("stage", self.stage.name)), in_order)
+
+    def _keys(self, *names: str) -> tuple[Key, ...]:
+        return tuple(Key(key, key, self._cost, example="25 ms") for key in names)
+
+
+RECORDED_KEYS = (
+    Key("run", "run", text, example="run.mcap"),
+    Key("stage", "stage", name),
+)
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _check_bounds(node: Node, low_ns: int, high_ns: int) -> None:
+    if low_ns > high_ns:
+        raise node.fail("'min' is above 'max'; swap them")
+
+
+def _check_mass(node: Node, mass: float) -> None:
+    if mass < MASS_MIN:
+        raise node.fail("almost nothing of this distribution lies within its bounds; widen them")

@@ -1,0 +1,90 @@
+"""Readers of what only scenarios hold: shares, parts per million, factors, numbers, limits."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from avrt.config.reader import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from avrt.config.node import Node
+    from avrt.model.scenario import Relation
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
+_PPM = re.compile(r"(-?\d{1,6}(?:\.\d{1,3})?)\s*ppm")
+_LIMIT = re.compile(r"(?:(at most|at least|exactly)\s+)?(\S.*)")
+_RELATIONS: dict[str, Relation] = {
+    "at most": "at most",
+    "at least": "at least",
+    "exactly": "exactly",
+    "": "exactly",
+}
+
+
+def percent(node: Node) -> Fraction:
+    """Return a share such as `1 %`, from 0 to 1."""
+    match = _PERCENT.fullmatch(node.text) if isinstance(node.value, str) else None
+    if match is None or Fraction(match[1]) > 100:
+        raise node.fail(f'expected a share from 0 % to 100 %, such as "1 %", found {node.shown}')
+    return Fraction(match[1]) / 100
+
+
+def parts(node: Node) -> int:
+    """Return a drift such as `50 ppm` in parts per 10^9."""
+    match = _PPM.fullmatch(node.text) if isinstance(node.value, str) else None
+    if match is None or abs(Fraction(match[1])) > 100_000:
+        raise node.fail(f'expected a drift such as "50 ppm", found {node.shown}')
+    return int(Fraction(match[1]) * 1000)
+
+
+def positive(node: Node) -> float:
+    """Return a number above zero."""
+    if type(node.value) not in {int, float} or not 0 < float(node.text) < 1e9:
+        raise node.fail(f"expected a number above 0, found {node.shown}")
+    return float(node.text)
+
+
+def whole(node: Node) -> int:
+    """Return a whole number that is not negative and fits 63 bits."""
+    if type(node.value) is not int or not 0 <= node.value < 2**63:
+        raise node.fail(f"expected a whole number of at least 0, found {node.shown}")
+    return node.value
+
+
+def span(node: Node) -> int:
+    """Return a duration that is not negative, ns."""
+    ns = duration(node)
+    if ns < 0:
+        raise node.fail(f"expected a duration of at least 0, found {node.shown}")
+    return ns
+
+
+def above_zero(node: Node) -> int:
+    """Return a duration above zero, ns."""
+    ns = duration(node)
+    if ns <= 0:
+        raise node.fail(f"expected a duration above 0, found {node.shown}")
+    return ns
+
+
+Limit = tuple["Relation", Fraction, str]
+"""How a figure relates to its limit, the limit, and the limit as the user wrote it."""
+
+
+def limit(read: Callable[[Node], Fraction | int]) -> Callable[[Node], Limit]:
+    """Return a reader of `at most VALUE`, `at least VALUE`, or `VALUE`, which means exactly."""
+
+    def read_limit(node: Node) -> Limit:
+        match = _LIMIT.fullmatch(node.text.strip())
+        if isinstance(node.value, dict | tuple) or match is None:
+            raise node.fail(f'expected a limit, such as "at most 3", found {node.shown}')
+        told = match[2]
+        value: object = int(told) if told.isdecimal() else told
+        inner = type(node)(value, told, node.key, node.place)
+        return _RELATIONS[match[1] or ""], Fraction(read(inner)), told
+
+    return read_limit

@@ -1,0 +1,142 @@
+"""Many runs of one scenario, each with a seed of its own: how probable is a miss?
+
+Runs are independent, so they go on side by side in processes, one a core; what comes back is small
+and in the order of the seeds, so the figures do not depend on how the work was divided. Processes
+are spawned, not forked: nothing of this one's threads goes into them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from avrt.drivers.scenario import run_scenario
+from avrt.metrics.probability import Probability, miss_probability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from avrt.drivers.scenario import Prepared
+    from avrt.metrics.run import RunFigures
+    from avrt.model.scenario import Expectation
+
+SPAWN_FROM_JOBS = 20_000
+"""Less work than this is over before other processes have begun."""
+CHUNKS_A_PROCESS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """One run in numbers.
+
+    Attributes:
+        stages: by stage, (jobs not met, jobs released).
+        chains: by chain, (times a limit was passed, outputs).
+        unmet: by index of the expectation, the sentence that says why it was not met.
+    """
+
+    seed: int
+    stages: Mapping[str, tuple[int, int]]
+    chains: Mapping[str, tuple[int, int]]
+    unmet: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that some runs did not meet: how many, and the first of them."""
+
+    expectation: Expectation
+    runs: int
+    seed: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManyRuns:
+    """What many runs showed.
+
+    Attributes:
+        stages, chains: how probable a miss, or a broken promise, is.
+    """
+
+    first_seed: int
+    count: int
+    stages: Mapping[str, Probability]
+    chains: Mapping[str, Probability]
+    failures: tuple[Failure, ...]
+
+
+def run_many(prepared: Prepared, first_seed: int, count: int) -> ManyRuns:
+    """Run a scenario with the seeds `first_seed`, `first_seed + 1`, ..., `count` of them."""
+    spec = prepared.spec
+    runs = _run_all(prepared, range(first_seed, first_seed + count))
+    return ManyRuns(
+        first_seed,
+        count,
+        {s.name: miss_probability([r.stages[s.name] for r in runs]) for s in spec.pipeline.stages},
+        {c.name: miss_probability([r.chains[c.name] for r in runs]) for c in spec.pipeline.chains},
+        tuple(_failures(spec.expect, runs)),
+    )
+
+
+def run_counts(prepared: Prepared, seed: int) -> RunCounts:
+    """Run a scenario once and count."""
+    result = run_scenario(prepared, seed)
+    order = {id(item): index for index, item in enumerate(prepared.spec.expect)}
+    return RunCounts(
+        seed,
+        {name: (stage.not_met, stage.released) for name, stage in result.figures.stages.items()},
+        _chains(result.figures),
+        {order[id(item.expectation)]: item.sentence for item in result.unmet},
+    )
+
+
+def processes() -> int:
+    """Return how many processes work side by side: one a core that this one may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _run_all(prepared: Prepared, seeds: Sequence[int]) -> list[RunCounts]:
+    """Return the counts of every seed in order; the first run tells how much work the others are."""
+    work = partial(run_counts, prepared)
+    first, others = work(seeds[0]), seeds[1:]
+    jobs = sum(released for _, released in first.stages.values())
+    workers = min(processes(), len(others))
+    if workers <= 1 or jobs * len(others) < SPAWN_FROM_JOBS:
+        return [first, *(work(seed) for seed in others)]
+    chunk = max(1, len(others) // (workers * CHUNKS_A_PROCESS))
+    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts) as pool:
+        try:
+            return [first, *pool.map(work, others, chunksize=chunk)]
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _leave_interrupts() -> None:
+    """Leave Ctrl-C to the process that asked for the runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _chains(figures: RunFigures) -> dict[str, tuple[int, int]]:
+    """Return (times a limit was passed, outputs) by chain; what never came out counts as well."""
+    counts: dict[str, tuple[int, int]] = {}
+    for name, chain in figures.chains.items():
+        broken = sum(chain.broken.values())
+        counts[name] = (broken, max(broken, len(chain.path)))
+    return counts
+
+
+def _failures(expect: Sequence[Expectation], runs: Iterable[RunCounts]) -> Iterable[Failure]:
+    told: dict[int, list[tuple[int, str]]] = {}
+    for run in runs:
+        for index, sentence in run.unmet.items():
+            told.setdefault(index, []).append((run.seed, sentence))
+    for index, found in sorted(told.items()):
+        seed, sentence = found[0]
+        yield Failure(expect[index], len(found), seed, sentence)

@@ -1,0 +1,132 @@
+"""One run of a scenario: draws, arrivals and faults through the kernel in virtual time.
+
+A scenario is prepared once: what it takes from recorded runs and logs is read then. After that
+every run is a function of the seed alone, in this process or any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import merge
+from math import ceil
+from typing import TYPE_CHECKING
+
+from avrt.drivers.arrivals import arrivals
+from avrt.drivers.draws import Draws
+from avrt.drivers.simulate import Pretended
+from avrt.drivers.virtual import VirtualLoop
+from avrt.kernel import Kernel
+from avrt.logs.record.journal import Journal
+from avrt.metrics.expectations import Firsts, Unmet, unmet
+from avrt.metrics.run import RunFigures
+from avrt.model.events import DeviceBack, DeviceLost, StreamLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from avrt.model.commands import Command, Dispatch
+    from avrt.model.events import Event
+    from avrt.model.execution import DrawnModel
+    from avrt.model.scenario import FaultSpec, ScenarioSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A scenario with everything that it takes from files.
+
+    Attributes:
+        models: by stage.
+        logged: by source whose arrivals come from a log, (arrival, capture) of each message.
+        files: the runs and logs that were read.
+    """
+
+    spec: ScenarioSpec
+    models: Mapping[str, DrawnModel]
+    logged: Mapping[str, Sequence[tuple[int, int]]]
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """What one run showed.
+
+    Attributes:
+        unmet: the expectations that it did not meet.
+    """
+
+    figures: RunFigures
+    decisions: str
+    end_ns: int
+    unmet: tuple[Unmet, ...]
+
+
+def run_scenario(
+    prepared: Prepared, seed: int, write: Callable[[int, str], None] | None = None
+) -> ScenarioRun:
+    """Run a scenario with a seed; `write` takes each journal entry."""
+    scenario = prepared.spec
+    pipeline = scenario.pipeline
+    figures, firsts = RunFigures(pipeline), Firsts()
+    end_ns = 0
+
+    def listen(at_ns: int, commands: Sequence[Command]) -> None:
+        nonlocal end_ns
+        end_ns = at_ns
+        for command in commands:
+            figures.take(command)
+            firsts.take(command)
+
+    draws, journal = Draws(seed), Journal(write, listen)
+    feed = merge(
+        _resource_faults(scenario),
+        arrivals(scenario, draws, prepared.logged),
+        key=lambda item: item[0],
+    )
+    worker = _Slowed(_drawn(prepared, draws), scenario.faults)
+    VirtualLoop(
+        pipeline, Kernel(pipeline), feed, worker, journal, until_ns=scenario.duration_ns
+    ).run()
+    failed = tuple(unmet(scenario.expect, figures, firsts))
+    return ScenarioRun(figures, journal.digest, end_ns, failed)
+
+
+def _drawn(prepared: Prepared, draws: Draws) -> Callable[[str, int], int]:
+    """Return what gives the execution time of a job by task and index."""
+    stages = prepared.spec.pipeline.stages
+    models = {task: prepared.models[stage.name] for stage in stages for task in stage.task_names}
+
+    def cost_ns(task: str, index: int) -> int:
+        return models[task].cost_ns(draws.uniform(task, index), index)
+
+    return cost_ns
+
+
+class _Slowed(Pretended):
+    """A worker on devices that are slow for a time: a job that starts then takes longer."""
+
+    def __init__(self, execution: Callable[[str, int], int], faults: Sequence[FaultSpec]) -> None:
+        super().__init__(execution)
+        self._slow = [fault for fault in faults if fault.kind == "slow_device"]
+
+    def start(self, command: Dispatch, at_ns: int) -> int | None:
+        cost_ns = super().start(command, at_ns)
+        for fault in self._slow:
+            if cost_ns is not None and fault.target == command.device and fault.covers(at_ns):
+                cost_ns = max(1, ceil(cost_ns * fault.factor))
+        return cost_ns
+
+
+def _resource_faults(scenario: ScenarioSpec) -> Iterator[tuple[int, Event]]:
+    """Yield what is lost and what comes back, in time order."""
+    for fault in sorted(scenario.faults, key=lambda fault: fault.at_ns):
+        match fault.kind:
+            case "device_lost":
+                yield fault.at_ns, DeviceLost(fault.target)
+            case "device_back":
+                yield fault.at_ns, DeviceBack(fault.target)
+            case "stream_lost":
+                for task in scenario.pipeline.stage(fault.target).task_names:
+                    yield fault.at_ns, StreamLost(task)
+            case _:
+                pass

@@ -1,0 +1,130 @@
+"""A scenario before it runs: a pipeline, how its jobs and messages behave, what must come of it.
+
+Plain data, as `avrt.config.scenario` reads it. Times are pipeline ns; what is named (stages,
+sources, devices, chains) exists in the pipeline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from avrt.model.execution import ExecutionModel
+    from avrt.model.spec import PipelineSpec
+
+ArrivalKind = Literal["periodic", "sporadic", "burst", "log"]
+FaultKind = Literal[
+    "source_out", "slow_device", "device_lost", "device_back", "clock_step", "stream_lost"
+]
+Relation = Literal["at most", "at least", "exactly"]
+Scope = Literal["all", "stages", "chains"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalSpec:
+    """How the messages of one source come.
+
+    Attributes:
+        period_ns: of periodic captures; the mean distance of sporadic ones; from one burst to the
+            next.
+        distance_ns: the least distance of sporadic captures; that of captures within a burst.
+        size: captures in a burst.
+        offset_ns: the first capture.
+        delay_ns: from every capture to its arrival at least.
+        jitter_ns: what comes on top of it at most, uniform. Messages of a source do not overtake
+            each other.
+        drift_ppb: how much longer than declared the period is, parts in 10^9.
+        drop_share: how likely each message is lost.
+        drop_indices: these are lost, counted from 0.
+        log: path of the log or run record whose messages come again.
+    """
+
+    source: str
+    kind: ArrivalKind
+    period_ns: int = 0
+    distance_ns: int = 0
+    size: int = 1
+    offset_ns: int = 0
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    drift_ppb: int = 0
+    drop_share: float = 0.0
+    drop_indices: frozenset[int] = frozenset()
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultSpec:
+    """One thing that goes wrong.
+
+    Attributes:
+        target: the source, device or stage that it befalls.
+        end_ns: when it is over, exclusive; None for never.
+        factor: of a slow device: how many times as long a job takes that starts meanwhile.
+        step_ns: of a clock step: how far the source's stamps move.
+    """
+
+    kind: FaultKind
+    target: str
+    at_ns: int
+    end_ns: int | None = None
+    factor: float = 1.0
+    step_ns: int = 0
+
+    def covers(self, at_ns: int) -> bool:
+        """Whether it lasts at this time."""
+        return self.at_ns <= at_ns and (self.end_ns is None or at_ns < self.end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What must hold of a figure of the run.
+
+    Attributes:
+        scope: of all stages together, of one stage, of one chain.
+        name: the stage or chain; "" for all.
+        figure: as the user wrote it: `late`, `late_share`, `p99`, `reaction`.
+        limit: a count, a share, or ns.
+        told: the limit as the user wrote it.
+    """
+
+    scope: Scope
+    name: str
+    figure: str
+    relation: Relation
+    limit: Fraction
+    told: str
+
+    def holds(self, found: Fraction | int) -> bool:
+        """Whether a figure is within the limit."""
+        match self.relation:
+            case "at most":
+                return found <= self.limit
+            case "at least":
+                return found >= self.limit
+            case "exactly":
+                return found == self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioSpec:
+    """Everything a simulation needs to know before time starts.
+
+    Attributes:
+        duration_ns: releases happen before this time only.
+        execution: by stage.
+        arrivals: one for every source of the pipeline.
+    """
+
+    name: str
+    pipeline: PipelineSpec
+    duration_ns: int
+    seed: int
+    execution: Mapping[str, ExecutionModel]
+    arrivals: tuple[ArrivalSpec, ...]
+    faults: tuple[FaultSpec, ...] = ()
+    expect: tuple[Expectation, ...] = ()
