@@ -1,28 +1,22 @@
-"""The `arrivals` and `faults` sections of a scenario: how messages come, and what goes wrong.
+"""The `arrivals` section of a scenario: how the messages of each source come.
 
     arrivals:
       velodyne: {jitter: 5 ms, drift: 100 ppm, drop: 1 %}
       front_camera: {sporadic: {min: 80 ms, mean: 110 ms}}
-    faults:
-      - {at: 2 s, source_out: velodyne, for: 500 ms}
-      - {at: 4 s, slow_device: cpu, factor: 2.5, for: 1 s}
 
 A source that nothing is said of is periodic at its declared rate.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from avrt.config.reader import Key, build, duration, rate, section, text
-from avrt.config.shares import above_zero, parts, percent, positive, span, whole
+from avrt.config.reader import Key, build, rate, section, text
+from avrt.config.shares import above_zero, parts, percent, span, whole
 from avrt.errors import did_you_mean
-from avrt.model.scenario import ArrivalSpec, FaultKind, FaultSpec
+from avrt.model.scenario import ArrivalSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from avrt.config.node import Node
@@ -111,60 +105,6 @@ def _frequency(node: Node) -> int:
     return period_ns
 
 
-def read_faults(node: Node | None, pipeline: PipelineSpec) -> tuple[FaultSpec, ...]:
-    """Return the faults in the order they are given; SpecError where they cannot come so."""
-    items = () if node is None else node.items("a list of faults")
-    faults = tuple(_fault(item, pipeline) for item in items)
-    _check_order(items, faults)
-    return faults
-
-
-def _fault(node: Node, pipeline: PipelineSpec) -> FaultSpec:
-    members = node.mapping('a fault, such as "{at: 2 s, source_out: lidar, for: 500 ms}"')
-    kinds = [kind for kind in FAULT_TARGETS if kind in members]
-    if len(kinds) != 1:
-        near = [did_you_mean(key, FAULT_TARGETS) for key in members if key not in _FAULT_WORDS]
-        remedy = near[0] if near else f"known are {', '.join(FAULT_TARGETS)}"
-        raise node.fail(f"expected one kind of fault, found {len(kinds)}; {remedy}")
-    kind = kinds[0]
-    values = section(node, (*FAULT_KEYS[kind], Key(kind, "target", text, example="NAME")))
-    known = _names(pipeline)[FAULT_TARGETS[kind]]
-    if values["target"] not in known:
-        what = f"no such {FAULT_TARGETS[kind]}; {did_you_mean(str(values['target']), known)}"
-        raise members[kind].fail(what)
-    lasts_ns = values.pop("for", None)
-    fault = build(FaultSpec, {"kind": kind, **values})
-    if lasts_ns is None:
-        return fault
-    assert isinstance(lasts_ns, int)
-    return replace(fault, end_ns=fault.at_ns + lasts_ns)
-
-
-def _names(pipeline: PipelineSpec) -> Mapping[str, list[str]]:
-    return {
-        "source": [source.name for source in pipeline.sources],
-        "device": [device.name for device in pipeline.devices],
-        "stage": [stage.name for stage in pipeline.stages],
-    }
-
-
-def _check_order(items: Iterable[Node], faults: Iterable[FaultSpec]) -> None:
-    """Refuse to lose what is lost already, and to bring back what is not."""
-    lost: dict[str, bool] = defaultdict(bool)
-    changed_ns: dict[str, int] = {}
-    by_time = sorted(zip(items, faults, strict=True), key=lambda pair: pair[1].at_ns)
-    for node, fault in by_time:
-        if fault.kind not in {"device_lost", "device_back", "stream_lost"}:
-            continue
-        target = f"{FAULT_TARGETS[fault.kind]} {fault.target!r}"
-        if lost[target] != (fault.kind == "device_back"):
-            raise node.fail(f"{target} is {'lost already' if lost[target] else 'not lost'} by then")
-        if changed_ns.get(target) == fault.at_ns:
-            raise node.fail(f"{target} is lost and back at the same time; leave out both")
-        lost[target] = fault.kind != "device_back"
-        changed_ns[target] = fault.at_ns
-
-
 ARRIVAL_KEYS = (
     Key("rate", "rate", _frequency),
     Key("sporadic", "sporadic", _sporadic),
@@ -185,24 +125,3 @@ BURST_KEYS = (
     Key("distance", "distance_ns", span, example="1 ms"),
     Key("every", "period_ns", above_zero, example="500 ms"),
 )
-FAULT_TARGETS: dict[FaultKind, str] = {
-    "source_out": "source",
-    "slow_device": "device",
-    "device_lost": "device",
-    "device_back": "device",
-    "clock_step": "source",
-    "stream_lost": "stage",
-}
-_AT = Key("at", "at_ns", span, example="2 s")
-_FOR = Key("for", "for", above_zero)
-_FACTOR = Key("factor", "factor", positive, example="2.5")
-_BY = Key("by", "step_ns", duration, example="200 ms")
-FAULT_KEYS: dict[FaultKind, tuple[Key, ...]] = {
-    "source_out": (_AT, _FOR),
-    "slow_device": (_AT, _FOR, _FACTOR),
-    "device_lost": (_AT,),
-    "device_back": (_AT,),
-    "clock_step": (_AT, _FOR, _BY),
-    "stream_lost": (_AT,),
-}
-_FAULT_WORDS = {"at", "for", "factor", "by", *FAULT_TARGETS}

@@ -29,7 +29,6 @@ from avrt.model.execution import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from avrt.config.node import Node
@@ -66,23 +65,26 @@ class _Reader:
 
     def model(self, node: Node, depth: int = 0) -> ExecutionModel:
         """Return the model of a node with one key, the kind."""
-        kinds: Mapping[str, Callable[[Node], ExecutionModel]] = {
-            "constant": lambda child: Constant(self._cost(child)),
-            "uniform": self._uniform,
-            "normal": self._normal,
-            "lognormal": self._lognormal,
-            "mixture": lambda child: self._mixture(child, depth + 1),
-            "histogram": lambda child: self._recorded(child, in_order=False),
-            "trace": lambda child: self._recorded(child, in_order=True),
-        }
         members = node.mapping('a model, such as "{constant: 25 ms}"')
         for kind, child in members.items():
-            if kind not in kinds:
-                raise child.fail(f"no such model; {did_you_mean(kind, kinds)}")
+            if kind not in KINDS:
+                raise child.fail(f"no such model; {did_you_mean(kind, KINDS)}")
         if len(members) != 1:
             raise node.fail(f"expected one model, found {len(members)}")
         ((kind, child),) = members.items()
-        return kinds[kind](child)
+        match kind:
+            case "constant":
+                return Constant(self._cost(child))
+            case "uniform":
+                return self._uniform(child)
+            case "normal":
+                return self._normal(child)
+            case "lognormal":
+                return self._lognormal(child)
+            case "mixture":
+                return self._mixture(child, depth + 1)
+            case _:
+                return self._recorded(child, in_order=kind == "trace")
 
     def _cost(self, node: Node) -> int:
         """Return a time above zero, given as it is or as a share of the wcet; ns."""
@@ -145,6 +147,7 @@ class _Reader:
         return tuple(Key(key, key, self._cost, example="25 ms") for key in names)
 
 
+KINDS = ("constant", "uniform", "normal", "lognormal", "mixture", "histogram", "trace")
 RECORDED_KEYS = (
     Key("run", "run", text, example="run.mcap"),
     Key("stage", "stage", name),

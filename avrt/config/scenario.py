@@ -7,7 +7,8 @@
     expect: {stages: {lidar_detect: {late: 0, p99: at most 60 ms}}}
 
 Read as strictly as a pipeline file and with the same errors. Paths count from the scenario's
-folder. `config.execution` and `config.arrivals` have the sections of these names.
+folder. `config.execution`, `config.arrivals` and `config.faults` read the sections of these
+names.
 """
 
 from __future__ import annotations
@@ -16,17 +17,26 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.config import pipeline as pipeline_file
-from avrt.config.arrivals import read_arrivals, read_faults
+from avrt.config.arrivals import read_arrivals
 from avrt.config.execution import read_execution
+from avrt.config.faults import read_faults
 from avrt.config.reader import Key, name, section, text
 from avrt.config.shares import above_zero, limit, percent, span, whole
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import did_you_mean
-from avrt.model.records import OUTCOMES
-from avrt.model.scenario import Expectation, ScenarioSpec, Scope
+from avrt.model.scenario import (
+    BROKEN,
+    COUNTS,
+    ENDS,
+    RESPONSES,
+    SHARES,
+    Expectation,
+    ScenarioSpec,
+    Scope,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from avrt.config.node import Node
@@ -43,13 +53,13 @@ class LoadedScenario:
 
     def __init__(self, path: Path) -> None:
         """Read and check a scenario file; SpecError says in one line where and what is wrong."""
-        root = read_yaml(read_text(path), str(path))
+        root = read_yaml(read_text(path, "scenario"), str(path), "scenario")
         values = section(root, SCENARIO_KEYS)
         folder = path.parent
         pipeline_path = folder / str(values["pipeline"])
         if not pipeline_path.is_file():
             at = root.mapping()["pipeline"]
-            near = [file.name for file in pipeline_path.parent.glob("*.yaml")]
+            near = [f.name for f in sorted(pipeline_path.parent.glob("*.yaml")) if f != path]
             remedy = f"; {did_you_mean(pipeline_path.name, near)}" if near else ""
             raise at.fail(f"no file {str(pipeline_path)!r}{remedy}")
         loaded = pipeline_file.load(pipeline_path)
@@ -113,8 +123,7 @@ def _as_it_is(node: Node) -> object:
     return node  # read once the pipeline is known
 
 
-def _keys(names: Iterable[str], read: object) -> tuple[Key, ...]:
-    assert callable(read)
+def _keys(names: Iterable[str], read: Callable[[Node], Fraction | int]) -> tuple[Key, ...]:
     return tuple(Key(figure, figure, limit(read)) for figure in names)
 
 
@@ -133,9 +142,7 @@ EXPECT_KEYS = (
     Key("stages", "stages", _as_it_is),
     Key("chains", "chains", _as_it_is),
 )
-_COUNT_KEYS = _keys(("released", *OUTCOMES, "missed", "violations"), whole)
-_SHARE_KEYS = _keys((f"{outcome}_share" for outcome in (*OUTCOMES, "missed")), percent)
-_BROKEN_KEYS = _keys(("broken",), whole)
-ALL_KEYS = (*_COUNT_KEYS, *_SHARE_KEYS, *_BROKEN_KEYS)
-STAGE_LIMIT_KEYS = (*_COUNT_KEYS, *_SHARE_KEYS, *_keys(("p50", "p95", "p99", "max"), span))
-CHAIN_LIMIT_KEYS = (*_BROKEN_KEYS, *_keys(("reaction", "age"), span))
+_JOB_KEYS = (*_keys(COUNTS, whole), *_keys(SHARES, percent))
+ALL_KEYS = (*_JOB_KEYS, *_keys(BROKEN, whole))
+STAGE_LIMIT_KEYS = (*_JOB_KEYS, *_keys(RESPONSES, span))
+CHAIN_LIMIT_KEYS = (*_keys(BROKEN, whole), *_keys(ENDS, span))

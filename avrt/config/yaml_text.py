@@ -36,33 +36,34 @@ _BOOLEANS = dict.fromkeys(("yes", "on", "true"), "true") | dict.fromkeys(
 _NOTHING = {"", "~", "null"}
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file; SpecError when there is none or it is no UTF-8."""
+def read_text(path: Path, what: str = "pipeline") -> str:
+    """Return the text of a file of this kind; SpecError when there is none or it is no UTF-8."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise SpecError(_no_such_file(path), place=str(path)) from None
     except IsADirectoryError:
-        what = "is a folder; give the pipeline file in it"
-        raise SpecError(what, place=str(path)) from None
+        raise SpecError(f"is a folder; give the {what} file in it", place=str(path)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(f"cannot be read: {reason}", place=str(path)) from None
     if data.startswith(b"\x89MCAP"):
-        raise SpecError("is an MCAP log; a pipeline file is YAML text", place=str(path))
+        raise SpecError(f"is an MCAP log; a {what} file is YAML text", place=str(path))
     if len(data) > FILE_BYTES_MAX:
-        what = f"is {len(data)} bytes long; a pipeline file has at most {FILE_BYTES_MAX}"
-        raise SpecError(what, place=str(path))
+        told = f"is {len(data)} bytes long; a {what} file has at most {FILE_BYTES_MAX}"
+        raise SpecError(told, place=str(path))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        what = f"is not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8"
-        raise SpecError(what, place=f"{path}:{line}") from None
+        told = f"is not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8"
+        raise SpecError(told, place=f"{path}:{line}") from None
 
 
-def read_yaml(text: str, name: str) -> Node:
+def read_yaml(text: str, name: str, what: str = "pipeline") -> Node:
     """Return the tree of one YAML document; `name` stands for the file in the messages.
+
+    `what` is the kind of file and the key that it starts with.
 
     Raises:
         SpecError: it is no YAML, or uses what is refused here.
@@ -70,12 +71,13 @@ def read_yaml(text: str, name: str) -> Node:
     events = _Events(text, name)
     events.skip(yaml.StreamStartEvent)
     if events.at(yaml.StreamEndEvent):
-        raise SpecError('is empty; a pipeline starts with "pipeline: NAME"', place=f"{name}:1")
+        told = f'is empty; a {what} starts with "{what}: NAME"'
+        raise SpecError(told, place=f"{name}:1")
     events.skip(yaml.DocumentStartEvent)
     root = _node(events, ())
     events.skip(yaml.DocumentEndEvent)
     if not events.at(yaml.StreamEndEvent):
-        raise SpecError("holds a second document; one file is one pipeline", place=events.place)
+        raise SpecError(f"holds a second document; one file is one {what}", place=events.place)
     return root
 
 

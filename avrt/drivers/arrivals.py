@@ -58,7 +58,7 @@ def _of_source(
     steps = [fault for fault in faults if fault.kind == "clock_step"]
     newest_ns = sequence = 0
     for index, (ready_ns, capture_ns) in enumerate(_captures(item, draws, logged)):
-        if capture_ns >= scenario.duration_ns:
+        if ready_ns >= scenario.duration_ns:
             return
         late_ns = int(draws.uniform(f"{item.source}/jitter", index) * (item.jitter_ns + 1))
         newest_ns = max(newest_ns, ready_ns + item.delay_ns + late_ns)

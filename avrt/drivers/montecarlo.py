@@ -102,7 +102,7 @@ def processes() -> int:
 
 
 def _run_all(prepared: Prepared, seeds: Sequence[int]) -> list[RunCounts]:
-    """Return the counts of every seed in order; the first run tells how much work the others are."""
+    """Return the counts of every seed in order; the first tells how much work the others are."""
     work = partial(run_counts, prepared)
     first, others = work(seeds[0]), seeds[1:]
     jobs = sum(released for _, released in first.stages.values())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from avrt.model.commands import Command, Record
 from avrt.model.records import OUTCOMES, ChainBroken, JobRecord, WindowRecord
+from avrt.model.scenario import ENDS, RESPONSES, SHARE
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from avrt.metrics.run import RunFigures
     from avrt.model.scenario import Expectation
 
-SHARE = "_share"
-COUNTS = ("released", *OUTCOMES, "missed")
-SHARES = tuple(f"{name}{SHARE}" for name in (*OUTCOMES, "missed"))
-RESPONSES = ("p50", "p95", "p99", "max")
-ENDS = ("reaction", "age")
 MISSED = tuple(outcome for outcome in OUTCOMES if outcome != "met")
 
 

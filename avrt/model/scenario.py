@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from avrt.model.records import OUTCOMES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
@@ -22,6 +24,15 @@ FaultKind = Literal[
 ]
 Relation = Literal["at most", "at least", "exactly"]
 Scope = Literal["all", "stages", "chains"]
+
+SHARE = "_share"
+COUNTS = ("released", *OUTCOMES, "missed", "violations")
+"""Figures that count jobs, and (m,k) violations; missed is every outcome but met."""
+SHARES = tuple(f"{name}{SHARE}" for name in (*OUTCOMES, "missed"))
+RESPONSES = ("p50", "p95", "p99", "max")
+BROKEN = ("broken",)
+ENDS = ("reaction", "age")
+"""Figures of a chain: the longest of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,17 @@
-"""docs/pipeline.md names every key that a pipeline file may have."""
+"""docs/pipeline.md and docs/scenario.md name every key that such a file may have."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from avrt.config import calibration, pipeline, stage_keys
+from avrt.config import arrivals, calibration, execution, faults, pipeline, scenario, stage_keys
 
-TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "pipeline.md").read_text(encoding="utf-8")
+SCENARIO = (DOCS / "scenario.md").read_text(encoding="utf-8")
 TABLES = {
     "top level": pipeline.PIPELINE_KEYS,
     "device": pipeline.DEVICE_KEYS,
@@ -17,6 +20,29 @@ TABLES = {
     "chain": pipeline.CHAIN_KEYS,
     "calibration": calibration.CALIBRATION_KEYS,
 }
+SCENARIO_TABLES = {
+    "top level": [key.name for key in scenario.SCENARIO_KEYS],
+    "execution": [*execution.KINDS, *(key.name for key in execution.RECORDED_KEYS)],
+    "arrivals": [key.name for key in arrivals.ARRIVAL_KEYS],
+    "faults": [*faults.FAULT_KEYS, *(k.name for keys in faults.FAULT_KEYS.values() for k in keys)],
+    "expectations": [
+        key.name
+        for keys in (
+            scenario.EXPECT_KEYS,
+            scenario.ALL_KEYS,
+            scenario.STAGE_LIMIT_KEYS,
+            scenario.CHAIN_LIMIT_KEYS,
+        )
+        for key in keys
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SCENARIO_TABLES)
+def test_every_key_of_a_scenario_is_documented(name):
+    section = next(p for p in SCENARIO.split("\n## ") if name in p.splitlines()[0].lower())
+    words = set(re.findall(r"[a-z0-9_]+", " ".join(re.findall(r"`([^`]+)`", section))))
+    assert [key for key in SCENARIO_TABLES[name] if key not in words] == []
 
 
 @pytest.mark.parametrize("name", TABLES)
