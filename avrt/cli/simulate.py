@@ -76,10 +76,8 @@ def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:
         )
     else:
         lasts = format_ns(scenario.spec.duration_ns)
-        last = many.first_seed + many.count - 1
-        title = (
-            f"{scenario.spec.name}: {many.count} runs of {lasts}, seeds {many.first_seed}..{last}"
-        )
+        seeds = f"seeds {many.first_seed} to {many.first_seed + many.count - 1}"
+        title = f"{scenario.spec.name}: {many.count} runs of {lasts}, {seeds}"
         show(render_probabilities(title, many.stages, many.chains))
         show(_met(scenario, len(many.failures)))
     for failure in many.failures:

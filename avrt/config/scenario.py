@@ -65,7 +65,6 @@ class LoadedScenario:
         loaded = pipeline_file.load(pipeline_path)
         self.paths = (path, pipeline_path)
         self.pipeline_text = loaded.text
-        self.root = root
         self.spec = _scenario(root, values, loaded.spec, folder)
 
 

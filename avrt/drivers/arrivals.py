@@ -1,9 +1,9 @@
 """When the messages of a scenario's sources come: captured, delayed, dropped, stamped.
 
 A capture lies where its kind says. Its message arrives `delay` and a uniform part of `jitter`
-later, and not before the message ahead of it: one link carries a source's messages in order. Lost
-messages still draw, so to drop one changes no other. While a source is out nothing is captured; a
-stepped clock moves the stamps and not the messages.
+later, and not before the message ahead of it: one link carries a source's messages in order, those
+that are lost at its end included, so to drop one changes no other. While a source is out nothing is
+captured; a stepped clock moves the stamps and not the messages.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _of_source(
     for index, (ready_ns, capture_ns) in enumerate(_captures(item, draws, logged)):
         if ready_ns >= scenario.duration_ns:
             return
-        late_ns = int(draws.uniform(f"{item.source}/jitter", index) * (item.jitter_ns + 1))
-        newest_ns = max(newest_ns, ready_ns + item.delay_ns + late_ns)
+        late_ns = item.delay_ns + _jitter_ns(item, index, draws)
+        newest_ns = max(newest_ns, ready_ns + late_ns)
         if _is_dropped(item, index, draws) or any(fault.covers(capture_ns) for fault in out):
             continue
         if newest_ns >= scenario.duration_ns:
@@ -93,6 +93,12 @@ def _captures(
                 share = draws.uniform(f"{item.source}/distance", index)
                 beyond_ns = item.period_ns - item.distance_ns
                 at_ns += item.distance_ns + round(-log1p(-share) * beyond_ns)
+
+
+def _jitter_ns(item: ArrivalSpec, index: int, draws: Draws) -> int:
+    if not item.jitter_ns:
+        return 0
+    return int(draws.uniform(f"{item.source}/jitter", index) * (item.jitter_ns + 1))
 
 
 def _is_dropped(item: ArrivalSpec, index: int, draws: Draws) -> bool:

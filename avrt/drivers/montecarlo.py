@@ -15,7 +15,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from avrt.drivers.scenario import run_scenario
+from avrt.drivers.scenario import run_unrecorded
 from avrt.metrics.probability import Probability, miss_probability
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run_many(prepared: Prepared, first_seed: int, count: int) -> ManyRuns:
 
 def run_counts(prepared: Prepared, seed: int) -> RunCounts:
     """Run a scenario once and count."""
-    result = run_scenario(prepared, seed)
+    result = run_unrecorded(prepared, seed)
     order = {id(item): index for index, item in enumerate(prepared.spec.expect)}
     return RunCounts(
         seed,

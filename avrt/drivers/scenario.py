@@ -65,19 +65,53 @@ def run_scenario(
     prepared: Prepared, seed: int, write: Callable[[int, str], None] | None = None
 ) -> ScenarioRun:
     """Run a scenario with a seed; `write` takes each journal entry."""
+    observed = _Observed(prepared.spec)
+    journal = Journal(write, observed.listen)
+    _run(prepared, seed, journal)
+    return observed.run(journal.digest)
+
+
+def run_unrecorded(prepared: Prepared, seed: int) -> ScenarioRun:
+    """Run a scenario for its figures only, in two thirds of the time: no journal, no digest."""
+    observed = _Observed(prepared.spec)
+    _run(prepared, seed, _Unwritten(listen=observed.listen))
+    return observed.run("")
+
+
+class _Observed:
+    """Draws figures from the commands of a run."""
+
+    def __init__(self, scenario: ScenarioSpec) -> None:
+        self._expect = scenario.expect
+        self._figures = RunFigures(scenario.pipeline)
+        self._firsts = Firsts()
+        self._end_ns = 0
+
+    def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
+        self._end_ns = at_ns
+        for command in commands:
+            self._figures.take(command)
+            self._firsts.take(command)
+
+    def run(self, decisions: str) -> ScenarioRun:
+        failed = tuple(unmet(self._expect, self._figures, self._firsts))
+        return ScenarioRun(self._figures, decisions, self._end_ns, failed)
+
+
+class _Unwritten(Journal):
+    """A journal that nobody reads: entries are passed on and not encoded."""
+
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> str:
+        del events
+        if self._listen is not None:
+            self._listen(at_ns, commands)
+        return ""
+
+
+def _run(prepared: Prepared, seed: int, journal: Journal) -> None:
     scenario = prepared.spec
     pipeline = scenario.pipeline
-    figures, firsts = RunFigures(pipeline), Firsts()
-    end_ns = 0
-
-    def listen(at_ns: int, commands: Sequence[Command]) -> None:
-        nonlocal end_ns
-        end_ns = at_ns
-        for command in commands:
-            figures.take(command)
-            firsts.take(command)
-
-    draws, journal = Draws(seed), Journal(write, listen)
+    draws = Draws(seed)
     feed = merge(
         _resource_faults(scenario),
         arrivals(scenario, draws, prepared.logged),
@@ -87,8 +121,6 @@ def run_scenario(
     VirtualLoop(
         pipeline, Kernel(pipeline), feed, worker, journal, until_ns=scenario.duration_ns
     ).run()
-    failed = tuple(unmet(scenario.expect, figures, firsts))
-    return ScenarioRun(figures, journal.digest, end_ns, failed)
 
 
 def _drawn(prepared: Prepared, draws: Draws) -> Callable[[str, int], int]:

@@ -8,7 +8,7 @@ import pytest
 from avrt import cli
 from avrt.cli import COMMANDS
 
-NAMES = ("demo", "check", "replay", "verify", "report", "whatif", "compare", "profile")
+NAMES = tuple(command.__name__.rpartition(".")[2] for command in COMMANDS)
 READERS = ("verify", "report")
 
 

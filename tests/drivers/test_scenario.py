@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 from builder import Bench, device, stage, timer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from avrt.drivers.scenario import Prepared, run_scenario
+from avrt.drivers.scenario import Prepared, run_scenario, run_unrecorded
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import parse_entry
 from avrt.model.commands import Record
@@ -56,6 +58,13 @@ NOISY = {"see": Uniform(5, 60)}
 def test_the_same_seed_gives_the_same_journal(seed):
     scenario = prepared(Bench(see()), models=NOISY, jitter_ns=40)
     assert run(scenario, seed)[1] == run(scenario, seed)[1]
+
+
+def test_a_run_without_a_journal_shows_the_same():
+    scenario = prepared(Bench(see(on_miss="abort")), models=NOISY, jitter_ns=40)
+    recorded, quick = run_scenario(scenario, 1), run_unrecorded(scenario, 1)
+    assert quick.figures.summary() == recorded.figures.summary()
+    assert (quick.end_ns, quick.unmet) == (recorded.end_ns, recorded.unmet)
 
 
 def test_another_seed_gives_another_journal():
@@ -141,3 +150,43 @@ def test_the_order_in_which_faults_are_given_does_not_matter():
     scenario = prepared(Bench(see()), faults=one)
     turned = replace(scenario, spec=replace(scenario.spec, faults=one[::-1]))
     assert run(scenario)[1] == run(turned)[1]
+
+
+LASTING = st.tuples(
+    st.sampled_from(["source_out", "clock_step", "slow_device"]),
+    st.integers(0, 400),
+    st.none() | st.integers(1, 300),
+    st.integers(-1000, 1000),
+)
+
+
+@given(
+    lasting=st.lists(LASTING, max_size=4),
+    lost_ns=st.lists(st.integers(0, 400), max_size=4, unique=True),
+    seed=st.integers(0, 100),
+    on_miss=st.sampled_from(["continue", "abort", "skip_next"]),
+)
+@settings(max_examples=30)
+def test_whatever_goes_wrong_every_job_is_accounted_for(lasting, lost_ns, seed, on_miss):
+    kinds = ("device_lost", "device_back")
+    faults = [
+        FaultSpec(kind=kinds[turn % 2], target="cpu", at_ns=at_ns)
+        for turn, at_ns in enumerate(sorted(lost_ns))
+    ]
+    for kind, at_ns, lasts_ns, step_ns in lasting:
+        target = "cpu" if kind == "slow_device" else "lidar"
+        end_ns = None if lasts_ns is None else at_ns + lasts_ns
+        factor = 1 + abs(step_ns) / 100
+        faults += fault(kind, target, at_ns, end_ns, step_ns=step_ns, factor=factor)
+    chains = (ChainSpec(name="it", path=("lidar", "see"), reaction_ns=200, age_ns=300),)
+    scenario = prepared(
+        Bench(see(on_miss=on_miss), timer("beat", 70), chains=chains),
+        duration_ns=500, models=NOISY, jitter_ns=150, faults=tuple(faults),
+    )  # fmt: skip
+    result, lines, jobs = run(scenario, seed)
+    counts = result.figures.jobs()
+    assert counts["open"] == 0
+    assert counts["released"] == len(jobs) == sum(result.figures.jobs().values()) / 2
+    kernel = Kernel(scenario.spec.pipeline)
+    for entry in map(parse_entry, lines):
+        assert tuple(kernel.handle(entry.at_ns, list(entry.events))) == tuple(entry.commands)

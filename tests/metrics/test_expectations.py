@@ -19,9 +19,7 @@ MS = 1_000_000
 @pytest.fixture(scope="module")
 def seen():
     """Ten jobs every 100 ms with a deadline of 50 ms; jobs 3 and 7 take 60 ms, others 10 ms."""
-    see = stage(
-        "see", "lidar", wcet_ns=10 * MS, deadline_ns=50 * MS, misses_max=0, window_jobs=2
-    )
+    see = stage("see", "lidar", wcet_ns=10 * MS, deadline_ns=50 * MS, misses_max=0, window_jobs=2)
     chain = ChainSpec(name="it", path=("lidar", "see"), reaction_ns=150 * MS, age_ns=500 * MS)
     bench = Bench(see, stage("idle", "camera"), chains=(chain,))
     feed = [
@@ -41,7 +39,8 @@ def seen():
     return figures, firsts
 
 
-def sentences(seen, figure, relation, limit, told, *, scope="stages", name="see"):
+def sentences(seen, figure, relation, limit, told, **whose):
+    scope, name = whose.get("scope", "stages"), whose.get("name", "see")
     expectation = Expectation(scope, name, figure, relation, Fraction(limit), told)
     found = list(unmet([expectation], *seen))
     assert [item.expectation for item in found] in ([], [expectation])
