@@ -12,6 +12,7 @@ that nothing is said of takes its wcet.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import Key, name, section, text
@@ -48,6 +49,8 @@ def read_execution(
     for key, child in given.items():
         if key not in {DEFAULT, *known}:
             raise child.fail(f"no such stage; {did_you_mean(key, [*known, DEFAULT])}")
+    if DEFAULT in given and len(given) > len(known):
+        raise given[DEFAULT].fail("every stage has a model of its own; remove this")
     models: dict[str, ExecutionModel] = {}
     for stage in pipeline.stages:
         own = given.get(stage.name, given.get(DEFAULT))
@@ -124,19 +127,21 @@ class _Reader:
             Key("weight", "weight", percent, example="50 %"),
             Key("model", "model", lambda child: self.model(child, depth), example="{...}"),
         )
-        parts = [section(item, keys) for item in items]
-        total = sum(percent(item.mapping()["weight"]) for item in items)
-        if total != 1:
-            raise node.fail(f"expected weights that sum to 100 %, found {float(total * 100):g} %")
-        weights = tuple(float(percent(item.mapping()["weight"])) for item in items)
-        if not all(weights):
-            raise node.fail("a weight of 0 % has no effect; remove it")
+        shares: list[Fraction] = []
         models: list[ExecutionModel] = []
-        for part in parts:
-            model = part["model"]
+        for item in items:
+            part = section(item, keys)
+            share, model = part["weight"], part["model"]
+            assert isinstance(share, Fraction)
             assert isinstance(model, ExecutionModel)
+            if not share:
+                raise item.fail("a weight of 0 % has no effect; remove it")
+            shares.append(share)
             models.append(model)
-        return Mixture(weights, tuple(models))
+        if sum(shares) != 1:
+            found = f"{float(sum(shares) * 100):g} %"
+            raise node.fail(f"expected weights that sum to 100 %, found {found}")
+        return Mixture(tuple(float(share) for share in shares), tuple(models))
 
     def _recorded(self, node: Node, *, in_order: bool) -> Recorded:
         values = section(node, RECORDED_KEYS)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from avrt.config.reader import Key, build, duration, section, text
-from avrt.config.shares import above_zero, positive, span
+from avrt.config.reader import Key, build, section, text
+from avrt.config.shares import above_zero, positive, shift, span
 from avrt.errors import did_you_mean
 from avrt.model.scenario import FaultKind, FaultSpec
 
@@ -135,7 +135,7 @@ FAULT_TARGETS: dict[FaultKind, str] = {
 _AT = Key("at", "at_ns", span, example="2 s")
 _FOR = Key("for", "for", above_zero)
 _FACTOR = Key("factor", "factor", positive, example="2.5")
-_BY = Key("by", "step_ns", duration, example="200 ms")
+_BY = Key("by", "step_ns", shift, example="200 ms")
 FAULT_KEYS: dict[FaultKind, tuple[Key, ...]] = {
     "source_out": (_AT, _FOR),
     "slow_device": (_AT, _FOR, _FACTOR),

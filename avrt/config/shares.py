@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import duration
+from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from avrt.config.node import Node
     from avrt.model.scenario import Relation
 
+SPAN_MAX_NS = 100_000 * NS_PER_S
+FACTOR_MAX = 1000
+"""With these, sums of times that a run makes stay far below 64 bits."""
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
 _PPM = re.compile(r"(-?\d{1,6}(?:\.\d{1,3})?)\s*ppm")
 _LIMIT = re.compile(r"(?:(at most|at least|exactly)\s+)?(\S.*)")
@@ -43,8 +47,8 @@ def parts(node: Node) -> int:
 
 def positive(node: Node) -> float:
     """Return a number above zero."""
-    if type(node.value) not in {int, float} or not 0 < float(node.text) < 1e9:
-        raise node.fail(f"expected a number above 0, found {node.shown}")
+    if type(node.value) not in {int, float} or not 0 < float(node.text) <= FACTOR_MAX:
+        raise node.fail(f"expected a number above 0, at most {FACTOR_MAX}, found {node.shown}")
     return float(node.text)
 
 
@@ -55,9 +59,17 @@ def whole(node: Node) -> int:
     return node.value
 
 
+def shift(node: Node) -> int:
+    """Return a duration of either sign and at most SPAN_MAX_NS, ns."""
+    ns = duration(node)
+    if abs(ns) > SPAN_MAX_NS:
+        raise node.fail(f"expected at most {format_ns(SPAN_MAX_NS)}, found {node.shown}")
+    return ns
+
+
 def span(node: Node) -> int:
     """Return a duration that is not negative, ns."""
-    ns = duration(node)
+    ns = shift(node)
     if ns < 0:
         raise node.fail(f"expected a duration of at least 0, found {node.shown}")
     return ns
@@ -65,7 +77,7 @@ def span(node: Node) -> int:
 
 def above_zero(node: Node) -> int:
     """Return a duration above zero, ns."""
-    ns = duration(node)
+    ns = shift(node)
     if ns <= 0:
         raise node.fail(f"expected a duration above 0, found {node.shown}")
     return ns
@@ -83,7 +95,7 @@ def limit(read: Callable[[Node], Fraction | int]) -> Callable[[Node], Limit]:
         if isinstance(node.value, dict | tuple) or match is None:
             raise node.fail(f'expected a limit, such as "at most 3", found {node.shown}')
         told = match[2]
-        value: object = int(told) if told.isdecimal() else told
+        value: object = int(told) if told.isdecimal() and len(told) < 19 else told
         inner = type(node)(value, told, node.key, node.place)
         return _RELATIONS[match[1] or ""], Fraction(read(inner)), told
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from avrt.drivers.scenario import Prepared
     from avrt.metrics.run import RunFigures
     from avrt.model.scenario import Expectation
+    from avrt.model.spec import PipelineSpec
 
 SPAWN_FROM_JOBS = 20_000
 """Less work than this is over before other processes have begun."""
@@ -36,7 +37,7 @@ class RunCounts:
 
     Attributes:
         stages: by stage, (jobs not met, jobs released).
-        chains: by chain, (times a limit was passed, outputs).
+        chains: by chain, (promises broken, promises).
         unmet: by index of the expectation, the sentence that says why it was not met.
     """
 
@@ -91,7 +92,7 @@ def run_counts(prepared: Prepared, seed: int) -> RunCounts:
     return RunCounts(
         seed,
         {name: (stage.not_met, stage.released) for name, stage in result.figures.stages.items()},
-        _chains(result.figures),
+        _chains(prepared.spec.pipeline, result.figures),
         {order[id(item.expectation)]: item.sentence for item in result.unmet},
     )
 
@@ -123,12 +124,17 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _chains(figures: RunFigures) -> dict[str, tuple[int, int]]:
-    """Return (times a limit was passed, outputs) by chain; what never came out counts as well."""
+def _chains(pipeline: PipelineSpec, figures: RunFigures) -> dict[str, tuple[int, int]]:
+    """Return (promises broken, promises) by chain: each output has to keep each limit.
+
+    While nothing comes out a promise may be broken too, so there are at least as many as broken.
+    """
     counts: dict[str, tuple[int, int]] = {}
-    for name, chain in figures.chains.items():
+    for spec in pipeline.chains:
+        chain = figures.chains[spec.name]
+        limits = sum(limit is not None for limit in (spec.reaction_ns, spec.age_ns))
         broken = sum(chain.broken.values())
-        counts[name] = (broken, max(broken, len(chain.path)))
+        counts[spec.name] = (broken, max(broken, limits * len(chain.path)))
     return counts
 
 

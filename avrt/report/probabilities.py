@@ -38,7 +38,7 @@ def _table(who: str, what: str, group: Mapping[str, Probability]) -> Table:
     table = Table(title_justify="left", header_style="bold")
     table.add_column(who)
     level = f"{CONFIDENCE * 100:g} %"
-    of = "jobs" if who == "stage" else "outputs"
+    of = "jobs" if who == "stage" else "promises"
     for name in (what, of, f"of {of}, {level}", "runs with any", f"of runs, {level}"):
         table.add_column(name, justify="right")
     for name, found in group.items():

@@ -180,6 +180,12 @@ WRONG = {
     HEAD
     + "execution: {detect: {mixture: [{weight: 50 %, model: {constant: 1 ms}}, "
     + "{weight: 49 %, model: {constant: 2 ms}}]}}": "weights that sum to 100 %, found 99 %",
+    HEAD + "execution: {default: {x: 1}, detect: {constant: 1 ms}, fuse: {constant: 1 ms}}": (
+        "execution.default: every stage has a model of its own; remove this"
+    ),
+    HEAD + "execution: {detect: {constant: 100001 s}}": "expected at most 100000 s",
+    HEAD + TOP + "faults: [{at: 1 s, clock_step: cam, by: -100001 s}]": "at most 100000 s",
+    HEAD + TOP + "faults: [{at: 1 s, slow_device: cpu, factor: 1001}]": "above 0, at most 1000",
     HEAD + "arrivals: {tpo: {}}": "4: arrivals.tpo: no such source; did you mean 'top'?",
     HEAD + "arrivals: {top: {rate: 0 ms}}": "expected a rate above 0",
     HEAD + "arrivals: {top: {rate: 1 Hz, log: x}}": "'rate' and 'log' exclude each other",

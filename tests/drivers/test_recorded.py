@@ -8,7 +8,11 @@ from avrt.api import Pipeline
 from avrt.api.scenario import Scenario
 from avrt.drivers.recorded import prepare
 from avrt.errors import AvrtError, InputError, SpecError
+from avrt.logs.record.journal import parse_entry
+from avrt.logs.record.run_file import RunFile
+from avrt.model.commands import Record
 from avrt.model.execution import Mixture, Sampled, Traced
+from avrt.model.records import JobRecord
 
 MS = 1_000_000
 PIPELINE = """
@@ -90,6 +94,29 @@ def test_a_simulated_run_gives_its_arrivals_again(load, folder):
     report, _ = first.run(seed=3, out=folder / "first.mcap")
     again, _ = load("arrivals: {lidar: {log: first.mcap}}").run()
     assert again.summary.decisions == report.summary.decisions
+
+
+def jobs(path):
+    with RunFile(path) as run:
+        entries = [parse_entry(line.text) for line in run.journal()]
+    found = [c.record for entry in entries for c in entry.commands if isinstance(c, Record)]
+    return [
+        (job.task, job.index, job.release_ns, job.start_ns, job.end_ns, job.due_ns, job.outcome)
+        for job in found
+        if isinstance(job, JobRecord)
+    ]
+
+
+def test_a_measured_replay_is_simulated_job_for_job(load, folder, make_drive):
+    Pipeline.load(folder / "p.yaml").replay(
+        make_drive(6), out=folder / "run.mcap", timing="measured"
+    )
+    scenario = load(
+        "execution: {it: {trace: {run: run.mcap}}}\narrivals: {lidar: {log: drive.mcap}}\n"
+    )
+    scenario.run(out=folder / "again.mcap")
+    assert len(jobs(folder / "run.mcap")) == 6
+    assert jobs(folder / "again.mcap") == jobs(folder / "run.mcap")
 
 
 WRONG = {
