@@ -86,7 +86,10 @@ class Scenario:
         return Report(summary), result.unmet
 
     def runs(self, count: int, *, seed: int | None = None) -> ManyRuns:
-        """Simulate with `count` seeds in a row, on every core; see `drivers.montecarlo`."""
+        """Simulate with `count` seeds in a row, on every core; see `drivers.montecarlo`.
+
+        Processes are spawned: a script that calls this does so under `if __name__ == "__main__"`.
+        """
         if not 1 <= count <= RUNS_MAX:
             raise SpecError(f"expected 1 to {RUNS_MAX} runs, found {count}")
         return run_many(self._prepared, self._seed(seed), count)
