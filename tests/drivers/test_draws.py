@@ -8,7 +8,7 @@ import pytest
 from avrt.drivers.draws import Draws
 
 N = 3000
-PINNED = [0.317482946522503, 0.481213870321587]
+PINNED = [0.9394560669100331, 0.03721631999667363]
 
 
 def numbers(purpose="a", seed=0, count=N):
