@@ -57,7 +57,9 @@ def full_summary():
 
 def rows():
     """Return (names of the key column, names of the whole row) of the table of the run object."""
-    table = REPORT.read_text(encoding="utf-8").partition("## The run object")[2]
+    table = (
+        REPORT.read_text(encoding="utf-8").partition("## The run object")[2].partition("\n## ")[0]
+    )
     found = []
     for line in table.splitlines():
         if line.startswith("| `"):

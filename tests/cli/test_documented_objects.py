@@ -1,0 +1,63 @@
+"""`docs/report.md` names the keys of the what-if, comparison and profile objects, and no others."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import avrt.metrics.extremes  # noqa: F401 - the first profile brings scipy.stats, 1 s
+
+REPORT = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+
+
+def rows(title):
+    """Return, by key, the names in the whole row, from the table of one section."""
+    section = REPORT.partition(f"## {title}")[2].partition("\n## ")[0]
+    found = {}
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            names = {name.removesuffix("[]") for name in re.findall(r"`([^`]+)`", line)}
+            for key in re.findall(r"`([^`]+)`", line.split("|")[1]):
+                found[re.split(r"[{\[]", key)[0]] = names
+    return found
+
+
+@pytest.fixture
+def what_if(call, record):
+    return call("whatif", record, "--cost", "it=80ms", "--json").data
+
+
+@pytest.fixture
+def comparison(call, record, tmp_path):
+    other = tmp_path / "other.mcap"
+    assert call("whatif", record, "--cost", "it=+20%", "-o", other).code == 0
+    return call("compare", record, other, "--json").data
+
+
+@pytest.fixture
+def profile(call, make_drive, write_pipeline):
+    return call("profile", make_drive(3), "-p", write_pipeline(), "--json").data
+
+
+def test_the_keys_of_the_what_if_object(what_if):
+    documented = rows("What if")
+    assert set(documented) == set(what_if)
+    miss = what_if["misses"][0]
+    for part in (miss, miss["before"] or miss["after"], miss["why"][0]):
+        assert set(part) <= documented["misses"]
+    assert set(what_if["counts"]) <= documented["counts"]
+
+
+def test_the_keys_of_the_comparison_object(comparison):
+    documented = rows("Two runs")
+    assert set(documented) == set(comparison)
+    divergence = comparison["divergence"]
+    assert set(divergence) | set(divergence["a"]) <= documented["divergence"]
+
+
+def test_the_keys_of_the_profile_object(profile):
+    documented = rows("A profile")
+    assert set(documented) - {"probabilistic_wcet"} == set(profile)
+    stage = profile["stages"]["it"]
+    assert set(stage) <= documented["stages"]
+    assert set(stage["probabilistic_wcet"]) <= documented["probabilistic_wcet"]
