@@ -238,3 +238,17 @@ def test_an_entry_that_is_missing_is_damage(tmp_path):
     path = write(tmp_path / "run.mcap", spec, lines[1:])
     with pytest.raises(InputError, match="journal entry 1: expected the check"):
         read_recorded(path)
+
+
+def test_work_that_was_stopped_takes_its_wcet_at_least():
+    """Aborted after 8 of 20 it is known to take more than 8; its declared wcet is 15."""
+    spec = Bench(
+        timer("scan", 50, wcet_ns=15, deadline_ns=8, on_miss="abort"),
+        devices=(device(preemptive=True),),
+    ).spec
+    recorded = simulated(spec, 50, execution=lambda _task, _index: 20)
+    assert recorded.log.jobs["scan", 0].outcome == "aborted"
+    patient = replace(spec, stages=(replace(spec.stages[0], deadline_ns=40),))
+    repeated = repeat(recorded, patient)
+    assert repeated.log.jobs["scan", 0].executed_ns == 15
+    assert repeated.assumed == {("scan", 0)}
