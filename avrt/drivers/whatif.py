@@ -11,7 +11,8 @@ calls of the kernel, entry for entry, in virtual time and at the wall clock alik
 * ends of one instant are handed over in the order in which they were recorded;
 * timers cease where the recorded run let them cease.
 
-Work that did not run there, or was stopped before its end, takes its declared wcet at least.
+Work that did not run there, or was stopped before its end, takes the worst that is known of it: its
+declared wcet, or what the longest job of its task took there if that was longer.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Repeated:
     """What a repeated run showed.
 
     Attributes:
-        assumed: jobs whose work is not in the recorded run to its end, and took their wcet.
+        assumed: jobs whose work is not in the recorded run to its end, and took the worst known.
     """
 
     log: JobLog
@@ -226,7 +227,10 @@ class _Repeater:
     ) -> None:
         self._recorded = recorded
         self._repeated = repeated
-        self._wcet_ns = ModelTiming(spec).wcet_ns
+        self._worst_ns = dict(ModelTiming(spec).wcet_ns)
+        for work in recorded.works.values():
+            if work.end is not None:
+                self._worst_ns[work.task] = max(self._worst_ns[work.task], work.cost_ns)
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
         self._change_cost = change_cost
         self._keys: dict[int, Key] = {}
@@ -244,10 +248,10 @@ class _Repeater:
         task = command.task
         key = self._keys[command.job] = task, self._repeated.log.lineage.root(task, command.index)
         work = self._recorded.works.get(key)
-        cost_ns = self._wcet_ns[task] if work is None else work.cost_ns
+        cost_ns = 1 if work is None else work.cost_ns
         if work is None or work.end is None:
             self._repeated.assumed.add(key)
-            cost_ns = max(cost_ns, self._wcet_ns[task])
+            cost_ns = max(cost_ns, self._worst_ns[task])
         if self._change_cost is not None:
             cost_ns = self._change_cost(self._stage_of[task], cost_ns)
         return cost_ns

@@ -48,7 +48,7 @@ class WhatIfReport:
         record: the recorded run.
         changes: what was changed, in words; none when nothing was.
         reproduced: whether the run with nothing changed makes the recorded decisions.
-        assumed: jobs whose work the record does not hold to its end; they took their wcet at least.
+        assumed: jobs whose work the record does not hold to its end; they took the worst known.
         misses: the jobs whose miss appears, vanishes or moves.
         out: the record of the changed run, if one was written.
     """
@@ -122,7 +122,7 @@ class WhatIfReport:
         if len(self.misses) > ROWS_SHOWN:
             yield Text(f"... {len(self.misses) - ROWS_SHOWN} more changed misses; --json has all")
         if self.assumed:
-            what = "jobs did not run to their end in the record and take their wcet at least"
+            what = "jobs did not run to their end in the record and take the worst known of them"
             yield Text(f"{self.assumed} {what}", style="yellow")
         if not self.reproduced:
             what = "the run with nothing changed is not reproduced exactly: figures are estimates"

@@ -125,7 +125,7 @@ def test_work_is_known_by_its_release_when_an_earlier_output_is_missing():
     assert repeated.assumed == set()
 
 
-def test_work_that_the_run_does_not_have_takes_its_wcet_and_is_told():
+def test_work_that_the_run_does_not_have_takes_its_wcet_where_nothing_took_longer():
     """Scan never ends in time there, so nothing was tracked; with a longer deadline it is."""
     recorded = make(scan_ns=9)
     assert not [key for key in recorded.log.jobs if key[0] == "track"]
@@ -252,3 +252,15 @@ def test_work_that_was_stopped_takes_its_wcet_at_least():
     repeated = repeat(recorded, patient)
     assert repeated.log.jobs["scan", 0].executed_ns == 15
     assert repeated.assumed == {("scan", 0)}
+
+
+def test_work_that_the_run_does_not_have_takes_what_the_longest_job_took_there():
+    """Every second scan is skipped as busy; declared are 4, but scans took 12 and 13."""
+    spec = Bench(timer("scan", 10, wcet_ns=4, deadline_ns=10, on_miss="skip_next")).spec
+    recorded = simulated(spec, 40, execution=lambda _task, index: 12 + (index > 1))
+    assert recorded.log.jobs["scan", 1].outcome == "skipped"
+    patient = replace(spec, stages=(replace(spec.stages[0], on_miss="continue"),))
+    repeated = repeat(recorded, patient)
+    executed = [repeated.log.jobs["scan", index].executed_ns for index in range(4)]
+    assert executed == [12, 13, 13, 13]
+    assert repeated.assumed == {("scan", 1), ("scan", 3)}
