@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import ModelTiming, Work, read_entries, read_works
 from avrt.drivers.virtual import VirtualLoop
-from avrt.errors import InputError
+from avrt.errors import InputError, SpecError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
 from avrt.logs.record.recorded import read_pipeline
@@ -162,7 +162,14 @@ def repeat(
         spec: what is different.
         change_cost: from a stage and what its job took, ns, to what it is to take.
         write: takes each journal entry.
+
+    Raises:
+        SpecError: a stage has segments: what each of them took is not told apart.
     """
+    for stage in spec.stages:
+        if stage.segments:
+            what = "a run of segments cannot be repeated in this version"
+            raise SpecError(what, ("stages", stage.name, "segments"))
     repeated = Repeated(JobLog(spec), RunFigures(spec))
 
     def listen(at_ns: int, commands: Sequence[Command]) -> None:
