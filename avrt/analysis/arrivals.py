@@ -92,20 +92,38 @@ def publication(stage: StageSpec, release: Arrival, done_ns: int) -> Arrival:
     return Arrival(release.root, release.period_ns, earliest_ns, latest_ns, gap_ns)
 
 
-def _synchronised(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
+def every_set(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
+    """Return the releases of all sets of a synchronised stage, also of those that stay incomplete.
+
+    Those are skipped when their turn comes; until then they wait like others.
+    """
     inputs = [published[item.source] for item in stage.inputs]
     known = [arrival for arrival in inputs if arrival is not None]
     if stage.sync is None or len(known) < len(inputs):
         return None
+    return _each_alone(known, _latest_ns(stage, known))
+
+
+def _synchronised(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
+    inputs = [published[item.source] for item in stage.inputs]
+    known = [arrival for arrival in inputs if arrival is not None]
+    if len(known) < len(inputs):
+        return None
+    latest_ns = _latest_ns(stage, known)
     required = [
         arrival for item, arrival in zip(stage.inputs, known, strict=True) if not item.optional
     ]
-    latest_ns = max(stage.sync.timeout_ns, *(arrival.latest_ns for arrival in known))
-    latest_ns += stage.jitter_ns
     if not required:
         return _each_alone(known, latest_ns)
     rarest = max(required, key=lambda arrival: arrival.period_ns)
     return Arrival("", rarest.period_ns, min(rarest.earliest_ns, latest_ns), latest_ns)
+
+
+def _latest_ns(stage: StageSpec, inputs: Sequence[Arrival]) -> int:
+    """Return how long after the earliest capture of a set it is released."""
+    assert stage.sync is not None
+    slowest_ns = max(arrival.latest_ns for arrival in inputs)
+    return max(stage.sync.timeout_ns, slowest_ns) + stage.jitter_ns
 
 
 def _each_alone(inputs: Sequence[Arrival], latest_ns: int) -> Arrival:

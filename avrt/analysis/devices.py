@@ -82,8 +82,15 @@ class DeviceBounds:
         return found
 
     def _bound(self, member: Member) -> tuple[int | None, str]:
-        window_ns = window_bound(member.task, self._rivals(member), self._device.slots)
-        if window_ns == member.task.wcet_ns:
+        response_ns, test = self._bound_from_release(member)
+        if response_ns is None or test == "alone" or not member.after_vote:
+            return response_ns, test
+        return response_ns + 1, test
+
+    def _bound_from_release(self, member: Member) -> tuple[int | None, str]:
+        rivals = self._rivals(member)
+        window_ns = window_bound(member.task, rivals, self._device.slots)
+        if window_ns == member.task.wcet_ns and not (rivals and member.after_vote):
             return window_ns, "alone"
         if self._device.slots == 1:
             busy_ns, test = self._busy_bound(member)

@@ -143,7 +143,13 @@ class _Solver:
             run_ns=self._runs.get(name),
             above=self._above[stage.name],
             before=stage_before(stage, self._stages),
+            after_vote=self._is_after_vote(stage),
         )
+
+    def _is_after_vote(self, stage: StageSpec) -> bool:
+        names = [item.source for item in stage.inputs]
+        before = [self._stages[name] for name in names if name in self._stages]
+        return stage.period_ns is None and any(s.redundancy is not None for s in before)
 
     def _make_task(self, stage: StageSpec, arrival: Arrival, name: str) -> Task:
         deadline_ns, longest_ns = stage.deadline_ns, None

@@ -29,6 +29,8 @@ class Member:
         run_ns: when the run of stages that it ends is done at the latest, likewise.
         above: the stages that must end before it is released.
         before: the stage of the same device at whose end it is released, at that very instant.
+        after_vote: it is released by a decision over replicas, which comes after the slots of
+            that instant have been given away.
     """
 
     stage: StageSpec
@@ -39,6 +41,7 @@ class Member:
     run_ns: int | None
     above: frozenset[str]
     before: str | None
+    after_vote: bool
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from avrt.analysis.tasks import Task
 
-POINTS_MAX = 20_000  # releases of the task that are looked at in one busy period
+POINTS_MAX = 4_000  # releases of the task that are looked at in one busy period
 JOBS_MAX = 10_000  # of the task in one busy window
 
 Finishes = tuple[int, ...]

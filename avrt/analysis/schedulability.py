@@ -16,11 +16,12 @@ busy window of the analysis can really happen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.analysis import chains
+from avrt.analysis.arrivals import every_set
 from avrt.analysis.demand import first_overload_ns
 from avrt.analysis.devices import SOURCES
 from avrt.analysis.figure import Figure, Verdict, unknown
@@ -150,6 +151,9 @@ def _judge_stage(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> St
     response = _figure(spec, stage, solution)
     limit_ns = members[0].task.deadline_ns
     verdict, why = _verdict(stage, members[0].task, response)
+    if verdict == "meets":
+        why = _obstacle(stage, _waiting_task(stage, solution), response)
+        verdict = "unknown" if why else "meets"
     return StageFinding(stage.name, stage.device, limit_ns, response, verdict, why)
 
 
@@ -182,12 +186,26 @@ def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, s
         exact = response.label == "exact"
         how = f"{'can' if exact else 'may'} take {format_ns(response.ns)}"
         return "misses" if exact else "unknown", f"{how} of {format_ns(task.deadline_ns)}"
-    why = ""
+    return "meets", ""
+
+
+def _obstacle(stage: StageSpec, task: Task, response: Figure) -> str:
+    """Return what may end a job that would be in time, "" if nothing may."""
+    assert response.ns is not None
     if stage.on_miss == "skip_next" and response.ns > task.earliest_ns(1):
-        why = "may be busy when the next one comes, which is then skipped"
-    elif task.releases(response.ns) > stage.queue:
-        why = f"its queue of {stage.queue} may overflow"
-    return "unknown" if why else "meets", why
+        return "may be busy when the next one comes, which is then skipped"
+    if task.releases(response.ns) > stage.queue:
+        return f"its queue of {stage.queue} may overflow"
+    return ""
+
+
+def _waiting_task(stage: StageSpec, solution: Solution) -> Task:
+    """Return the task with all that waits in its queue, also the sets that stay incomplete."""
+    task = solution.members[stage.name][0].task
+    arrival = every_set(stage, solution.published)
+    if arrival is None:
+        return task
+    return replace(task, period_ns=arrival.period_ns, jitter_ns=arrival.jitter_ns, gap_ns=0)
 
 
 def _ends_every_job(stage: StageSpec, solution: Solution) -> bool:
@@ -197,7 +215,7 @@ def _ends_every_job(stage: StageSpec, solution: Solution) -> bool:
         return False
     if solution.endangered:  # what had to give way is shed when it is late
         return False
-    return solution.members[stage.name][0].task.releases(response_ns) <= stage.queue
+    return _waiting_task(stage, solution).releases(response_ns) <= stage.queue
 
 
 # When the worst can really happen
@@ -255,24 +273,27 @@ def _judge_device(
     members = [member for stage in stages for member in solution.members[stage.name]]
     verdict = worst_of(finding.verdict for finding in found)
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
-    sure = [member.task for member in members if member.stage.sync is None]
     overload = _overload(spec, device, members)
-    if overloaded(sure, device.slots):
+    load = _load(spec, stages)
+    if _load(spec, [s for s in stages if s.sync is None]) > device.slots:
         verdict, source = "misses", "utilisation above its slots (Liu & Layland 1973)"
     elif overload:
         verdict, source = "misses", overload
-    load = _load(spec, stages)
-    return DeviceFinding(device.name, device.slots, device.preemptive, load, verdict, source)
+    periods = release_periods(spec)
+    known = None not in [periods[stage.name] for stage in stages]
+    return DeviceFinding(
+        device.name, device.slots, device.preemptive, load if known else None, verdict, source
+    )
 
 
-def _load(spec: PipelineSpec, stages: Sequence[StageSpec]) -> Fraction | None:
+def _load(spec: PipelineSpec, stages: Sequence[StageSpec]) -> Fraction:
+    """Return the utilisation by stages that are released at a known rate."""
     periods = release_periods(spec)
     load = Fraction(0)
     for stage in stages:
         period_ns = periods[stage.name]
-        if period_ns is None:
-            return None
-        load += Fraction(stage.wcet_ns * len(stage.task_names), period_ns)
+        if period_ns is not None:
+            load += Fraction(stage.wcet_ns * len(stage.task_names), period_ns)
     return load
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from avrt.model.spec import (
 )
 from pipelines import Picker
 
-UNTIL_NS = 600
+UNTIL_NS = 300
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,13 @@ class World:
     Attributes:
         arrivals: nominal (capture) and real arrival times of every source.
         shares: which part of the way from bcet to wcet jobs take, in turn.
+        is_sporadic: some messages come later than a period after the one before.
     """
 
     spec: PipelineSpec
     arrivals: tuple[tuple[tuple[int, int], ...], ...]
     shares: tuple[float, ...]
+    is_sporadic: bool
 
     def simulate(self):
         stages = {name: s for s in self.spec.stages for name in s.task_names}
@@ -88,12 +90,13 @@ def worlds(draw, *, policies=POLICIES, simple=False):
         chains=tuple(_chains(pick, stages)),
     )
     check(spec)
+    is_sporadic = pick.rarely()
     arrivals = tuple(
-        _arrivals(pick, source.period_ns, jitter)
+        _arrivals(pick, source.period_ns, jitter, is_sporadic)
         for source, jitter in zip(sources, jitters, strict=True)
     )
     shares = tuple(pick((0.0, 0.5, 1.0, 1.0, 1.0)) for _ in range(pick.integer(1, 11)))
-    return World(spec, arrivals, shares)
+    return World(spec, arrivals, shares, is_sporadic)
 
 
 def _device(pick, name):
@@ -121,6 +124,7 @@ def _stage(pick, name, parts, before, simple):
             InputSpec(name="i", source=first.name, optional=pick.rarely()),
             InputSpec(name="j", source=second.name, optional=pick.rarely()),
         )
+        keys["jitter_ns"] = max(jitters)
         keys["sync"] = SyncSpec(tolerance_ns=pick((0, 3, 10)), timeout_ns=pick((0, 4, 15)))
     elif kind == "stage" and before and not simple:
         keys.update(inputs=(InputSpec(name="i", source=pick(before).name),), trigger="i")
@@ -148,20 +152,17 @@ def _stage(pick, name, parts, before, simple):
 
 
 def _graded(pick, stage, levels):
-    from dataclasses import replace  # noqa: PLC0415
-
     return replace(stage, criticality=pick(levels))
 
 
-def _arrivals(pick, period_ns, jitter_ns):
-    """Return captures at least a period apart, each arriving at most the jitter later."""
+def _arrivals(pick, period_ns, jitter_ns, is_sporadic):
+    """Return captures a period apart, or more, each arriving at most the jitter later."""
     at_ns, times, last_ns = pick(range(12)), [], 0
-    sporadic = pick.rarely()
     while at_ns < UNTIL_NS:
         late_ns = pick((0, jitter_ns, pick.integer(0, jitter_ns)))
         last_ns = max(last_ns, at_ns + late_ns)
         times.append((at_ns, last_ns))
-        at_ns += period_ns + (pick((0, 1, 5)) if sporadic else 0)
+        at_ns += period_ns + (pick((0, 1, 5)) if is_sporadic else 0)
     return tuple(times)
 
 

@@ -1,1 +1,0 @@
-"""Analyses against their sources, against brute force and against the kernel itself."""

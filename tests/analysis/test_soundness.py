@@ -1,0 +1,84 @@
+"""No legal run of the real kernel exceeds what the analyses say of its pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from worlds import worlds
+
+from avrt.analysis.holistic import solve
+from avrt.analysis.schedulability import analyse
+from avrt.model.records import ChainRecord
+from pipelines import examples
+
+
+def check_world(world):
+    """Compare one run with all that is known of its pipeline."""
+    findings = analyse(world.spec)
+    solution = solve(world.spec)
+    simulation = world.simulate()
+    for stage in world.spec.stages:
+        finding = findings.stage(stage.name)
+        for member in solution.members[stage.name]:
+            jobs = simulation.jobs_of(member.name)
+            ended = [job for job in jobs if job.outcome in ("met", "late")]
+            if finding.response.ns is not None:
+                worst_ns = max((j.end_ns - j.release_ns for j in ended), default=0)
+                assert worst_ns <= finding.response.ns, (stage.name, finding)
+            if finding.verdict == "meets":
+                lost = [j for j in jobs if j.outcome != "met" and j.reason not in INPUTS]
+                assert lost == [], (stage.name, finding)
+    check_chains(world, findings, simulation)
+
+
+INPUTS = ("input_missing", "stale")  # no matter of scheduling
+
+
+def check_chains(world, findings, simulation):
+    records = [r for r in simulation.records if isinstance(r, ChainRecord)]
+    for finding in findings.chains:
+        limit_ns = finding.latency.ns
+        if limit_ns is None or world.is_sporadic:
+            continue  # what comes less often than declared is known later
+        for record in (r for r in records if r.chain == finding.name):
+            assert (record.reaction_ns or 0) <= limit_ns, finding
+            assert (record.age_ns or 0) <= limit_ns, finding
+
+
+@given(worlds())
+@examples(200)
+def test_no_run_exceeds_what_is_known(world):
+    check_world(world)
+
+
+@pytest.mark.slow
+@given(worlds())
+@examples(5000)
+def test_no_run_of_five_thousand_exceeds_what_is_known(world):
+    check_world(world)
+
+
+@given(worlds(simple=True))
+@examples(60)
+def test_what_executes_longer_or_comes_with_more_jitter_never_ends_sooner(world):
+    before = solve(world.spec)
+    for place in range(len(world.spec.stages)):
+        for changed in heavier(world.spec, place):
+            after = solve(changed)
+            for stage in world.spec.stages:
+                old, new = before.response_ns(stage.name), after.response_ns(stage.name)
+                assert new is None or (old is not None and old <= new), stage.name
+
+
+def heavier(spec, place):
+    """The pipeline with a longer wcet of one stage, and with more jitter of it."""
+    stage = spec.stages[place]
+    for more in (
+        replace(stage, wcet_ns=stage.wcet_ns + 1),
+        replace(stage, jitter_ns=stage.jitter_ns + 2),
+    ):
+        stages = [*spec.stages]
+        stages[place] = more
+        yield replace(spec, stages=tuple(stages))
