@@ -73,8 +73,7 @@ class _Walk:
 
     def along(self, chain: ChainSpec) -> Figure:
         head = self._solution.published[chain.path[0]]
-        if head is None:
-            return unknown(f"{chain.path[0]} has no rate")
+        assert head is not None  # else its stages were not safe
         root_ns, at_ns = 0, head.latest_ns  # since the head's capture: the root's arrival, and now
         for before, name in zip(chain.path, chain.path[1:], strict=False):
             stage = self._spec.stage(name)

@@ -11,6 +11,7 @@ from worlds import worlds
 from avrt.analysis.holistic import solve
 from avrt.analysis.schedulability import analyse
 from avrt.model.records import ChainRecord
+from avrt.model.spec import POLICIES
 from pipelines import examples
 
 
@@ -54,10 +55,14 @@ def test_no_run_exceeds_what_is_known(world):
 
 
 @pytest.mark.slow
-@given(worlds())
-@examples(5000)
-def test_no_run_of_five_thousand_exceeds_what_is_known(world):
-    check_world(world)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_run_of_five_thousand_exceeds_what_is_known(policy):
+    @given(worlds(policies=(policy,)))
+    @examples(840)
+    def check_all(world):
+        check_world(world)
+
+    check_all()
 
 
 @given(worlds(simple=True))
