@@ -1,6 +1,7 @@
 """Measure avrt and print one JSON object: figures with their conditions.
 
     python tools/bench.py kernel [--prototype FOLDER]   cost of one event, growth with ready jobs
+    python tools/bench.py simulate [--simso PYTHON]     jobs a cpu-second, SimSo beside it
     python tools/bench.py replay LOG PIPELINE           speed against real time, memory
     python tools/bench.py clocks LOG PIPELINE           virtual time beside the wall clock
 
@@ -253,6 +254,10 @@ def main() -> None:
     groups = parser.add_subparsers(dest="group", required=True)
     kernel = groups.add_parser("kernel")
     kernel.add_argument("--prototype", type=Path)
+    simulate = groups.add_parser("simulate")
+    simulate.add_argument("--simso", metavar="PYTHON", help="interpreter that has SimSo 0.8.5")
+    simulate.add_argument("--jobs", type=int, default=100_000)
+    simulate.add_argument("--rounds", type=int, default=5)
     for name in ("replay", "clocks"):
         group = groups.add_parser(name)
         group.add_argument("log", type=Path)
@@ -262,6 +267,10 @@ def main() -> None:
     match given.group:
         case "kernel":
             result = bench_kernel(given.prototype)
+        case "simulate":
+            from bench_simulate import bench_simulate  # noqa: PLC0415
+
+            result = bench_simulate(given.simso, given.jobs, given.rounds)
         case "replay":
             result = bench_replay(given.log, given.pipeline)
         case _:
