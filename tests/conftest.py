@@ -1,6 +1,6 @@
-"""Hypothesis: derandomised in the normal run, many random examples under `nightly`.
+"""Hypothesis: derandomised in the normal run, fewer examples under `quick`, many under `nightly`.
 
-Choose with `--hypothesis-profile=nightly`. And small logs for whoever replays one. What tests of
+Choose with `--hypothesis-profile=NAME`. And small logs for whoever replays one. What tests of
 the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
 (`spoilt`) and of stages (`small_networks`, `traffic`, `driving`) share, all tests can import.
 """
@@ -20,6 +20,7 @@ FOLDERS = ("kernel", "drivers", "config", "stages", "analysis")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 settings.register_profile(
     "nightly",
     derandomize=False,
