@@ -20,7 +20,7 @@ FOLDERS = ("kernel", "drivers", "config", "stages", "analysis")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.register_profile(
     "nightly",
     derandomize=False,
