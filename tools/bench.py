@@ -4,6 +4,7 @@
     python tools/bench.py simulate [--simso PYTHON]     jobs a cpu-second, SimSo beside it
     python tools/bench.py replay LOG PIPELINE           speed against real time, memory
     python tools/bench.py clocks LOG PIPELINE           virtual time beside the wall clock
+    python tools/bench.py reality LOG PIPELINE          a simulation beside the wall clock
 
 Figures of one comparison come from one run, interleaved. `--prototype` names a folder with another
 kernel of the interface `handle(event)` to put beside this one; it runs in a process of its own.
@@ -263,6 +264,10 @@ def main() -> None:
         group.add_argument("log", type=Path)
         group.add_argument("pipeline", type=Path)
     group.add_argument("--rates", type=float, nargs="*", default=[1.0, 4.0])
+    reality = groups.add_parser("reality")
+    reality.add_argument("log", type=Path)
+    reality.add_argument("pipeline", type=Path)
+    reality.add_argument("--loops", type=int, default=1, help="of the log, for the profile")
     given = parser.parse_args()
     match given.group:
         case "kernel":
@@ -273,6 +278,10 @@ def main() -> None:
             result = bench_simulate(given.simso, given.jobs, given.rounds)
         case "replay":
             result = bench_replay(given.log, given.pipeline)
+        case "reality":
+            from bench_reality import bench_reality  # noqa: PLC0415
+
+            result = bench_reality(given.log, given.pipeline, given.loops)
         case _:
             result = bench_clocks(given.log, given.pipeline, given.rates)
     print(json.dumps({given.group: result, "conditions": read_conditions()}, indent=2))

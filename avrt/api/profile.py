@@ -45,6 +45,7 @@ def profile(
             figures.warm_ns,
             figures.first_ns,
             times,
+            figures.host_execution_by_shape,
             worst_case(times.values),
             figures.first_fault,
         )

@@ -16,7 +16,6 @@ say different things about the same frames are an error.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.config.calibration_files import FORMATS, Calibration, read_calibration_file
@@ -77,9 +76,8 @@ def _file(path: str, node: Node) -> Calibration:
     values = section(node, FILE_KEYS)
     names = values.get("frames", {})
     assert isinstance(names, dict)
-    folder = Path() if node.place is None else Path(node.place.rpartition(":")[0]).parent
     try:
-        return read_calibration_file(folder / path, str(values["format"]), names)
+        return read_calibration_file(node.folder / path, str(values["format"]), names)
     except ValueError as error:
         raise node.fail(str(error)) from None
 

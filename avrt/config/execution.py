@@ -6,7 +6,7 @@
       plan: {mixture: [{weight: 95 %, model: {constant: 4 ms}}, {weight: 5 %, model: ...}]}
 
 A time is a duration or a share of the stage's wcet, so that one default serves every stage. A stage
-that nothing is said of takes its wcet.
+that nothing is said of takes its profile, or without one its wcet.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from avrt.config.profile import read_times
 from avrt.config.reader import Key, name, section, text
 from avrt.config.shares import above_zero, percent, positive
 from avrt.errors import did_you_mean
@@ -26,6 +27,7 @@ from avrt.model.execution import (
     Mixture,
     Normal,
     Recorded,
+    Sampled,
     Uniform,
 )
 
@@ -55,8 +57,13 @@ def read_execution(
     for stage in pipeline.stages:
         own = given.get(stage.name, given.get(DEFAULT))
         reader = _Reader(stage, folder)
-        models[stage.name] = Constant(stage.wcet_ns) if own is None else reader.model(own)
+        models[stage.name] = _declared(stage) if own is None else reader.model(own)
     return models
+
+
+def _declared(stage: StageSpec) -> ExecutionModel:
+    """Return what the pipeline says: the profile if there is one, or else the wcet."""
+    return Sampled(stage.profile_ns) if stage.profile_ns else Constant(stage.wcet_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ class _Reader:
             case "mixture":
                 return self._mixture(child, depth + 1)
             case _:
-                return self._recorded(child, in_order=kind == "trace")
+                return self._measured(child, in_order=kind == "trace")
 
     def _cost(self, node: Node) -> int:
         """Return a time above zero, given as it is or as a share of the wcet; ns."""
@@ -143,18 +150,26 @@ class _Reader:
             raise node.fail(f"expected weights that sum to 100 %, found {found}")
         return Mixture(tuple(float(share) for share in shares), tuple(models))
 
-    def _recorded(self, node: Node, *, in_order: bool) -> Recorded:
-        values = section(node, RECORDED_KEYS)
-        run = self.folder / str(values["run"])
-        return Recorded(str(run), str(values.get("stage", self.stage.name)), in_order)
+    def _measured(self, node: Node, *, in_order: bool) -> Recorded | Sampled:
+        values = section(node, MEASURED_KEYS)
+        stage = str(values.get("stage", self.stage.name))
+        run, profile = values.get("run"), values.get("profile")
+        if (run is None) == (profile is None):
+            raise node.fail("expected either a 'run' or a 'profile'")
+        if run is not None:
+            return Recorded(str(self.folder / str(run)), stage, in_order)
+        if in_order:
+            raise node.fail("a profile has no order that matters; use 'histogram', or a 'run'")
+        return Sampled(read_times(node.mapping()["profile"], stage, None, self.folder))
 
     def _keys(self, *names: str) -> tuple[Key, ...]:
         return tuple(Key(key, key, self._cost, example="25 ms") for key in names)
 
 
 KINDS = ("constant", "uniform", "normal", "lognormal", "mixture", "histogram", "trace")
-RECORDED_KEYS = (
-    Key("run", "run", text, example="run.mcap"),
+MEASURED_KEYS = (
+    Key("run", "run", text),
+    Key("profile", "profile", text),
     Key("stage", "stage", name),
 )
 

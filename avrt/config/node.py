@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
@@ -53,6 +54,11 @@ class Node:
         if not isinstance(self.value, tuple):
             raise self.fail(f"expected {example}, found {self.shown}")
         return self.value
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths of its file count from; of a value from Python, this one."""
+        return Path() if self.place is None else Path(self.place.rpartition(":")[0]).parent
 
     @property
     def shown(self) -> str:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.config.node import Node, from_python, plain
+from avrt.config.profile import read_times
 from avrt.config.reader import (
     Key,
     boolean,
@@ -59,6 +60,10 @@ def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec
     inputs = values.get("inputs", ())
     if isinstance(inputs, tuple) and len(inputs) == 1 and not values.keys() & _RELEASES:
         values["trigger"] = inputs[0].name
+    profile = values.get("profile_ns")
+    if isinstance(profile, Node):
+        device = str(values["device"])
+        values["profile_ns"] = read_times(profile, stage_name, device, profile.folder)
     misses = values.pop("misses", None)
     if isinstance(misses, tuple):
         values["misses_max"], values["window_jobs"] = misses
@@ -118,6 +123,10 @@ def _reference(node: Node) -> str:
     return node.value
 
 
+def _as_it_is(node: Node) -> object:
+    return node  # a profile is read once the device is known
+
+
 def _params(node: Node) -> object:
     node.mapping("parameters by name")
     return plain(node)
@@ -150,7 +159,7 @@ STAGE_KEYS = (
     Key("segments", "segments", _segments),
     Key("handler", "handler", not_available("a handler of misses")),
     Key("partition", "partition", not_available("a partition")),
-    Key("profile", "profile", not_available("a profile of execution times")),
+    Key("profile", "profile_ns", _as_it_is),
     Key("redundancy", "redundancy", not_available("redundancy")),
 )
 SEGMENTED_KEYS = tuple(

@@ -1,6 +1,6 @@
 """How long a job takes in virtual time.
 
-* modelled: the declared wcet;
+* modelled: the declared wcet, or drawn from the stage's profile;
 * recorded: what it took in another run, by task and job index;
 * measured: what it takes here; stages then run one at a time.
 """
@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from avrt.drivers.draws import Draws
 from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import Entry, parse_entry
 from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, StreamLost
+from avrt.model.execution import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,17 +44,29 @@ class Timing(Protocol):
 
 
 class ModelTiming:
-    """Every job takes its declared wcet."""
+    """A job takes the wcet of its stage, or one of the times of its profile if it has one.
+
+    Which of them depends on the task and the job's index alone.
+    """
 
     label: TimingLabel = "modelled"
     source = ""
 
     def __init__(self, spec: PipelineSpec) -> None:
         self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
+        self._profiles = {
+            task: Sampled(stage.profile_ns)
+            for stage in spec.stages
+            if stage.profile_ns
+            for task in stage.task_names
+        }
+        self._draws = Draws(0)
 
     def cost_ns(self, task: str, index: int) -> int:
-        del index
-        return self.wcet_ns[task]
+        profile = self._profiles.get(task)
+        if profile is None:
+            return self.wcet_ns[task]
+        return profile.cost_ns(self._draws.uniform(task, index), index)
 
 
 class MeasuredTiming:

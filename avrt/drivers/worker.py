@@ -26,6 +26,7 @@ from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest
 from avrt.payload.seal import sealed
+from avrt.payload.shape import shape_of
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -243,7 +244,8 @@ class ReplayWorker:
     def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
         name = running.stage.name
         fault = None if result.fault is None else str(result.fault)
-        self._figures.stages[name].measured(result.host_ns, fault)
+        shape = input_shape(running.stage, running.inputs)
+        self._figures.stages[name].measured(result.host_ns, fault, shape)
         self._recorder.execution(name, running.index, result, at_ns)
 
     def _begins_anew(self, stage: StageSpec, inputs: Inputs) -> bool:
@@ -253,3 +255,10 @@ class ReplayWorker:
             return False
         self._epochs[stage.name] = epoch
         return True
+
+
+def input_shape(stage: StageSpec, inputs: Inputs) -> str:
+    """Return how large the input is that releases a job, or what a set or a sample holds."""
+    names = [stage.trigger] if stage.trigger in inputs else list(inputs)
+    given = [inputs[name] for name in names if name is not None]
+    return ", ".join(shape_of(message.payload) for message in given if message is not None)

@@ -28,6 +28,9 @@ def overload_warnings(spec: PipelineSpec) -> list[str]:
             limit = format_ns(stage.deadline_ns)
             what = f"wcet {wcet} is above its deadline {limit}: every job will be late"
             lines.append(f"{stage.name}: {what}")
+        if stage.profile_ns and stage.profile_ns[-1] > stage.wcet_ns:
+            most = format_ns(stage.profile_ns[-1])
+            lines.append(f"{stage.name}: its profile has jobs of {most}, above its wcet {wcet}")
         if period_ns is not None and stage.wcet_ns > period_ns:
             limit = format_ns(period_ns)
             lines.append(f"{stage.name}: wcet {wcet} is above its period {limit}: it falls behind")

@@ -49,6 +49,7 @@ class StageFigures:
         self.response = Distribution()
         self.execution = Distribution()
         self.host_execution = Distribution()
+        self.host_execution_by_shape: dict[str, Distribution] = {}
         self.warm_ns: int | None = None
         self.first_ns: int | None = None
         self.first_fault: str | None = None
@@ -84,14 +85,19 @@ class StageFigures:
         """Jobs known to be released: one that has neither started nor ended is not."""
         return sum(self._released.values())
 
-    def measured(self, host_ns: int, fault: str | None = None) -> None:
-        """Note what a job took here, and what went wrong; the first time is warm-up, kept apart."""
+    def measured(self, host_ns: int, fault: str | None = None, shape: str = "") -> None:
+        """Note what a job took here, and what went wrong; the first time is warm-up, kept apart.
+
+        `shape` says how large its input was, where that is known.
+        """
         if self.first_fault is None:
             self.first_fault = fault
         if self.first_ns is None:
             self.first_ns = host_ns
         else:
             self.host_execution.add(host_ns)
+            if shape:
+                self.host_execution_by_shape.setdefault(shape, Distribution()).add(host_ns)
 
     def told(self, anomalies: Iterable[str]) -> None:
         """Note what an output says is wrong; texts that differ in numbers only count as the first.

@@ -135,7 +135,7 @@ class StageSpec:
     exactly one of them is given. `budget_ns` None means the wcet. `misses_max` of `window_jobs` is
     the weakly-hard (m,k) promise. `guarantee` has chosen defaults already; of a "hard" stage every
     job that is not met is an error of the run. With `segments`, `device` is the first one's and
-    `wcet_ns` at most their sum.
+    `wcet_ns` at most their sum. `profile_ns` are execution times measured elsewhere, ascending.
     """
 
     name: str
@@ -163,6 +163,7 @@ class StageSpec:
     publish: PublishAt = "asap"
     redundancy: RedundancySpec | None = None
     segments: tuple[SegmentSpec, ...] = ()
+    profile_ns: tuple[int, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
 
     @property

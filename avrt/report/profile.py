@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from avrt.metrics.distribution import Distribution
     from avrt.metrics.extremes import WorstCase
 
-COLUMNS = ("min", "p50", "p95", "p99", "max", "high-water mark", "wcet", "warm-up", "first job")
+PERCENTILES = ("p50", "p95", "p99", "max")
+COLUMNS = ("min", *PERCENTILES, "high-water mark", "wcet", "warm-up", "first job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class StageProfile:
         wcet_ns: what the pipeline declares.
         warm_ns, first_ns: the warm-up and the first job; None when the stage never ran.
         times: of all jobs but the first, in order.
+        by_shape: the same by the size of the input.
         faulty: what went wrong first in a job, None if nothing did.
     """
 
@@ -42,6 +44,7 @@ class StageProfile:
     warm_ns: int | None
     first_ns: int | None
     times: Distribution
+    by_shape: Mapping[str, Distribution]
     worst: WorstCase
     faulty: str | None
 
@@ -59,8 +62,15 @@ class StageProfile:
             "first_job_ns": self.first_ns,
             "count": figures["count"],
             "min_ns": min(self.times.values, default=None),
-            **{f"{name}_ns": figures[name] for name in ("p50", "p95", "p99", "max")},
+            **{f"{name}_ns": figures[name] for name in PERCENTILES},
             "high_water_ns": self.high_water_ns,
+            "shapes": {
+                shape: {
+                    ("count" if key == "count" else f"{key}_ns"): value
+                    for key, value in times.summary().items()
+                }
+                for shape, times in sorted(self.by_shape.items())
+            },
             "probabilistic_wcet": _worst(self.worst),
             "first_fault": self.faulty,
             "times_ns": list(self.times.values),
@@ -95,7 +105,23 @@ class Profile:
             table.add_column(name, justify="right")
         for name, stage in self.stages.items():
             table.add_row(Text(name), Text(stage.device), str(len(stage.times)), *_row(stage))
-        return Group(table, *self._notes())
+        return Group(table, *self._shapes(), *self._notes())
+
+    def _shapes(self) -> Iterator[Table]:
+        """Yield the times by size of input, if any stage had inputs of several sizes."""
+        if all(len(stage.by_shape) <= 1 for stage in self.stages.values()):
+            return
+        table = Table(title="by size of input (ms)", title_justify="left", header_style="bold")
+        table.add_column("stage")
+        table.add_column("input")
+        for name in ("jobs", *PERCENTILES):
+            table.add_column(name, justify="right")
+        for name, stage in self.stages.items():
+            for shape, times in sorted(stage.by_shape.items()):
+                figures = times.summary()
+                row = (_ms(figures[key]) for key in PERCENTILES)
+                table.add_row(Text(name), Text(shape), str(len(times)), *row)
+        yield table
 
     def _notes(self) -> Iterator[Text]:
         for name, stage in self.stages.items():

@@ -57,7 +57,8 @@ def test_the_keys_of_the_comparison_object(comparison):
 
 def test_the_keys_of_the_profile_object(profile):
     documented = rows("A profile")
-    assert set(documented) - {"probabilistic_wcet"} == set(profile)
+    assert set(documented) - {"probabilistic_wcet", "shapes"} == set(profile)
     stage = profile["stages"]["it"]
     assert set(stage) <= documented["stages"]
     assert set(stage["probabilistic_wcet"]) <= documented["probabilistic_wcet"]
+    assert set(next(iter(stage["shapes"].values()))) <= documented["shapes"]

@@ -22,7 +22,7 @@ TABLES = {
 }
 SCENARIO_TABLES = {
     "top level": [key.name for key in scenario.SCENARIO_KEYS],
-    "execution": [*execution.KINDS, *(key.name for key in execution.RECORDED_KEYS)],
+    "execution": [*execution.KINDS, *(key.name for key in execution.MEASURED_KEYS)],
     "arrivals": [key.name for key in arrivals.ARRIVAL_KEYS],
     "faults": [*faults.FAULT_KEYS, *(k.name for keys in faults.FAULT_KEYS.values() for k in keys)],
     "expectations": [

@@ -218,7 +218,6 @@ MISTAKES = [
 ]
 LATER = [
     ("    trigger: objects", "    partition: p", "19: stages.fuse.partition: a partition"),
-    ("    trigger: objects", "    profile: p.yaml", "19: stages.fuse.profile: a profile"),
     (
         "    trigger: objects",
         "    redundancy: {copies: 3}",
