@@ -91,10 +91,14 @@ class Pipeline:
         return from_keys(keys)
 
     def check(self) -> PipelineSpec:
-        """Return the spec after checking that every stage can be found and fits its inputs."""
+        """Return the spec after checking that every stage can be found and fits its inputs.
+
+        A stage that nothing computes yet (no `run`) can be analysed and simulated.
+        """
         spec = self.spec
         for item in spec.stages:
-            self._bind(item, binding.check_target, binding.check_binding)
+            if item.run or item.name in self._targets:
+                self._bind(item, binding.check_target, binding.check_binding)
         return spec
 
     def build(self) -> dict[str, BoundStage]:

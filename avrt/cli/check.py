@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from avrt.analysis.schedulability import analyse
 from avrt.analysis.sensitivity import format_rate, remedies, sensitivity
 from avrt.api import Pipeline
+from avrt.api.judgement import judge
 from avrt.cli.output import add_json_option, show, show_json, stdout_kept
 from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
@@ -23,6 +23,7 @@ from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
+    from collections.abc import Iterator
 
     from avrt.analysis.figure import Figure, Verdict
     from avrt.analysis.schedulability import Findings
@@ -58,7 +59,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
-    findings = analyse(spec)
+    findings = judge(spec)
     room: Sensitivity | None = None
     changes: list[Change] = []
     if not options.quick and findings.verdict == "meets":
@@ -83,7 +84,7 @@ def _show(
     show(_stage_table(spec, findings, room))
     if findings.chains:
         show(_chain_table(findings))
-    for warning in overload_warnings(spec):
+    for warning in (*overload_warnings(spec), *_unbound(spec)):
         show(Text(warning, style="yellow"))
     for finding in findings.stages:
         if finding.why:
@@ -93,6 +94,13 @@ def _show(
     for place, change in enumerate(changes[:REMEDIES_SHOWN]):
         how = f" ({change.relative:+.1%})" if change.relative else ""
         show(f"{'enough would be' if place == 0 else 'or'}: {change.what}{how}")
+
+
+def _unbound(spec: PipelineSpec) -> Iterator[str]:
+    """Yield what is said of stages that nothing computes."""
+    names = ", ".join(stage.name for stage in spec.stages if not stage.run)
+    if names:
+        yield f"no 'run' yet: {names}; this file can be analysed and simulated, not replayed"
 
 
 def _show_room(spec: PipelineSpec, room: Sensitivity) -> None:
@@ -228,7 +236,7 @@ def check_object(
         "remedies": [
             {"key": ".".join(c.key), "what": c.what, "relative": c.relative} for c in changes
         ],
-        "warnings": overload_warnings(spec),
+        "warnings": [*overload_warnings(spec), *_unbound(spec)],
         "spec": encode(spec)[1],
     }
 
