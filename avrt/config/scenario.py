@@ -7,8 +7,8 @@
     expect: {stages: {lidar_detect: {late: 0, p99: at most 60 ms}}}
 
 Read as strictly as a pipeline file and with the same errors. Paths count from the scenario's
-folder. `config.execution`, `config.arrivals` and `config.faults` read the sections of these
-names.
+folder. `config.execution`, `config.arrivals`, `config.overheads` and `config.faults` read the
+sections of these names.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from avrt.config import pipeline as pipeline_file
 from avrt.config.arrivals import read_arrivals
 from avrt.config.execution import read_execution
 from avrt.config.faults import read_faults
+from avrt.config.overheads import read_overheads
 from avrt.config.reader import Key, name, section, text
 from avrt.config.shares import above_zero, limit, percent, span, whole
 from avrt.config.yaml_text import read_text, read_yaml
@@ -84,6 +85,7 @@ def _scenario(
         arrivals=read_arrivals(given.get("arrivals"), root, pipeline, folder),
         faults=read_faults(given.get("faults"), pipeline),
         expect=tuple(_expectations(given.get("expect"), pipeline)),
+        overheads=read_overheads(given.get("overheads"), pipeline),
     )
 
 
@@ -133,6 +135,7 @@ SCENARIO_KEYS = (
     Key("seed", "seed", whole),
     Key("execution", "execution", _as_it_is),
     Key("arrivals", "arrivals", _as_it_is),
+    Key("overheads", "overheads", _as_it_is),
     Key("faults", "faults", _as_it_is),
     Key("expect", "expect", _as_it_is),
 )

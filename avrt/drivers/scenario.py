@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.arrivals import arrivals
 from avrt.drivers.draws import Draws
+from avrt.drivers.overheads import simulation_loop
 from avrt.drivers.simulate import Pretended
-from avrt.drivers.virtual import VirtualLoop
-from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
 from avrt.metrics.expectations import Firsts, Unmet, unmet
 from avrt.metrics.run import RunFigures
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from avrt.model.commands import Command, Dispatch
     from avrt.model.events import Event
     from avrt.model.execution import DrawnModel
-    from avrt.model.scenario import FaultSpec, ScenarioSpec
+    from avrt.model.scenario import ScenarioSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +116,8 @@ def _run(prepared: Prepared, seed: int, journal: Journal) -> None:
         arrivals(scenario, draws, prepared.logged),
         key=lambda item: item[0],
     )
-    worker = _Slowed(_drawn(prepared, draws), scenario.faults)
-    VirtualLoop(
-        pipeline, Kernel(pipeline), feed, worker, journal, until_ns=scenario.duration_ns
-    ).run()
+    worker = _Slowed(_drawn(prepared, draws), scenario)
+    simulation_loop(pipeline, feed, worker, journal, scenario.duration_ns).run()
 
 
 def _drawn(prepared: Prepared, draws: Draws) -> Callable[[str, int], int]:
@@ -137,9 +134,9 @@ def _drawn(prepared: Prepared, draws: Draws) -> Callable[[str, int], int]:
 class _Slowed(Pretended):
     """A worker on devices that are slow for a time: a job that starts then takes longer."""
 
-    def __init__(self, execution: Callable[[str, int], int], faults: Sequence[FaultSpec]) -> None:
-        super().__init__(execution)
-        self._slow = [fault for fault in faults if fault.kind == "slow_device"]
+    def __init__(self, execution: Callable[[str, int], int], scenario: ScenarioSpec) -> None:
+        super().__init__(execution, scenario.overheads)
+        self._slow = [fault for fault in scenario.faults if fault.kind == "slow_device"]
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         cost_ns = super().start(command, at_ns)

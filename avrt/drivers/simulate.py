@@ -6,23 +6,27 @@ Completions come from an execution-time model, arrivals and faults from a feed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import ModelTiming
-from avrt.drivers.virtual import VirtualLoop
-from avrt.kernel import Kernel
+from avrt.drivers.overheads import simulation_loop
 from avrt.logs.record.journal import Journal
 from avrt.model.commands import Command, Dispatch, Record, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.records import JobRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from avrt.model.records import AnyRecord
+    from avrt.model.scenario import OverheadSpec
     from avrt.model.spec import PipelineSpec
 
     Execution = Callable[[str, int], int | None]
+
+
+NO_OVERHEADS: Mapping[str, OverheadSpec] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -42,7 +46,7 @@ class Simulation:
         return sorted((j for j in self.jobs if j.task == task), key=lambda job: job.index)
 
 
-def simulate(
+def simulate(  # noqa: PLR0913 - all after the pipeline is named
     spec: PipelineSpec,
     *,
     until_ns: int,
@@ -50,6 +54,7 @@ def simulate(
     feed: Iterable[tuple[int, Event]] = (),
     write: Callable[[int, str], None] | None = None,
     digest: bool = True,
+    overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
 ) -> Simulation:
     """Run a pipeline in virtual time; releases stop at `until_ns` and what is open finishes.
 
@@ -61,11 +66,12 @@ def simulate(
         feed: arrivals and faults in time order; buffer handles in it are negative.
         write: takes each journal entry.
         digest: whether decisions are noted; to write them takes longer than to make them.
+        overheads: what scheduling costs, by device; nothing where it is not given.
     """
     notes = _Records()
     journal = Journal(write, notes.listen) if digest or write is not None else notes
-    worker = Pretended(execution or ModelTiming(spec).cost_ns)
-    VirtualLoop(spec, Kernel(spec), iter(feed), worker, journal, until_ns=until_ns).run()
+    worker = Pretended(execution or ModelTiming(spec).cost_ns, overheads)
+    simulation_loop(spec, iter(feed), worker, journal, until_ns).run()
     return Simulation(notes.records, journal.digest)
 
 
@@ -100,12 +106,19 @@ class _Records:
 
 
 class Pretended:
-    """A worker that takes time and makes nothing: a job's output is a handle of its own number."""
+    """A worker that takes time and makes nothing: a job's output is a handle of its own number.
+
+    Attributes:
+        overheads: what scheduling costs, by device.
+    """
 
     heeds = False
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(
+        self, execution: Execution, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
+    ) -> None:
         self._execution = execution
+        self.overheads = overheads
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         del at_ns

@@ -62,6 +62,22 @@ class VirtualWork:
         if end_ns < NEVER_NS >> 1:
             heappush(self._ends, (end_ns, job))
 
+    def prolong(self, job: int, more_ns: int) -> None:
+        """Let a job that was just put on a slot take longer; an endless one stays endless."""
+        end_ns = self._end_ns[job] + more_ns
+        self._end_ns[job] = end_ns
+        if end_ns < NEVER_NS >> 1:
+            heappush(self._ends, (end_ns, job))
+
+    def left_ns(self, job: int, now_ns: int) -> int:
+        """Return what is left of a job, on its slot or off it."""
+        left_ns = self._left_ns.get(job)
+        return self._end_ns[job] - now_ns if left_ns is None else left_ns
+
+    def curtail(self, job: int, left_ns: int) -> None:
+        """Leave no more than this of a preempted job."""
+        self._left_ns[job] = min(self._left_ns[job], left_ns)
+
     def is_running(self, job: int) -> bool:
         """Whether a job is on a slot now."""
         return job in self._end_ns

@@ -6,7 +6,7 @@ sources, devices, chains) exists in the pipeline.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from avrt.model.records import OUTCOMES
@@ -91,6 +91,38 @@ class FaultSpec:
         return self.at_ns <= at_ns and (self.end_ns is None or at_ns < self.end_ns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverheadSpec:
+    """What scheduling costs on one device, ns; see `avrt.drivers.overheads` for who pays when.
+
+    Attributes:
+        release_ns: a job's release, once a job.
+        decision_ns: each time a job is chosen for a slot.
+        switch_ns: each time another job takes over a slot.
+        launch_ns: each time a job, or a segment of it, is handed to the device.
+    """
+
+    release_ns: int = 0
+    decision_ns: int = 0
+    switch_ns: int = 0
+    launch_ns: int = 0
+
+    @property
+    def start_ns(self) -> int:
+        """What the first start of a job costs."""
+        return self.release_ns + self.segment_ns
+
+    @property
+    def segment_ns(self) -> int:
+        """What the start of a later segment costs, if another job was on the slot."""
+        return self.decision_ns + self.launch_ns + self.switch_ns
+
+    @property
+    def resume_ns(self) -> int:
+        """What a resume after a preemption costs."""
+        return self.decision_ns + self.switch_ns
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What must hold of a figure of the run.
@@ -129,6 +161,7 @@ class ScenarioSpec:
         duration_ns: releases happen before this time only.
         execution: by stage.
         arrivals: one for every source of the pipeline.
+        overheads: by device; on a device that is not here scheduling costs nothing.
     """
 
     name: str
@@ -139,3 +172,4 @@ class ScenarioSpec:
     arrivals: tuple[ArrivalSpec, ...]
     faults: tuple[FaultSpec, ...] = ()
     expect: tuple[Expectation, ...] = ()
+    overheads: Mapping[str, OverheadSpec] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import pytest
 from avrt.config.scenario import LoadedScenario
 from avrt.errors import SpecError
 from avrt.model.execution import Constant, LogNormal, Mixture, Normal, Recorded, Uniform
-from avrt.model.scenario import Expectation, FaultSpec
+from avrt.model.scenario import Expectation, FaultSpec, OverheadSpec
 
 MS = 1_000_000
 S = 1000 * MS
@@ -127,6 +127,27 @@ faults:
     )
 
 
+def test_overheads(load):
+    spec = load(
+        HEAD
+        + TOP
+        + """
+overheads:
+  default: {release: 1 us, decision: 5 us, context_switch: 8 us}
+  gpu: {launch: 12 us}
+"""
+    )
+    assert spec.overheads == {
+        "gpu": OverheadSpec(launch_ns=12_000),
+        "cpu": OverheadSpec(release_ns=1000, decision_ns=5000, switch_ns=8000),
+    }
+
+
+@pytest.mark.parametrize("text", ["", "overheads: {}", "overheads: {gpu: {launch: 0 us}, cpu: {}}"])
+def test_a_device_without_overheads_is_left_out(load, text):
+    assert load(HEAD + TOP + text).overheads == {}
+
+
 def test_expectations(load):
     spec = load(
         HEAD
@@ -216,6 +237,18 @@ WRONG = {
     ),
     HEAD + TOP + "faults: [{at: 1 s, device_lost: gpu}, {at: 1 s, stream_lost: fuse}]": (
         "move this by 1 ns"
+    ),
+    HEAD + TOP + "overheads: {gpux: {launch: 1 us}}": (
+        "overheads.gpux: no such device; did you mean 'gpu'?"
+    ),
+    HEAD + TOP + "overheads: {gpu: {launch: -1 us}}": "overheads.gpu.launch: expected a duration "
+    "of at least 0, found '-1 us'",
+    HEAD + TOP + "overheads: {gpu: {launch: 1}}": "expected a duration with its unit",
+    HEAD + TOP + "overheads: {gpu: {lunch: 1 us}}": "unknown key 'lunch'; did you mean 'launch'?",
+    HEAD + TOP + "overheads: {gpu: 1 us}": "expected a mapping with keys such as release",
+    HEAD + TOP + "overheads: [1 us]": "expected overheads by device, found a list",
+    HEAD + TOP + "overheads: {default: {}, gpu: {}, cpu: {}}": (
+        "overheads.default: every device has overheads of its own; remove this"
     ),
     HEAD + TOP + "expect: {all: {lates: 0}}": "unknown key 'lates'; did you mean 'late'?",
     HEAD + TOP + "expect: {all: {late: -1}}": "expected a whole number of at least 0",
