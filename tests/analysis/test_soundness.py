@@ -17,8 +17,13 @@ from pipelines import examples
 
 def check_world(world):
     """Compare one run with all that is known of its pipeline."""
-    findings = analyse(world.spec)
-    solution = solve(world.spec)
+    check_against(world, world.spec)
+
+
+def check_against(world, spec):
+    """Compare one run with all that is known of a pipeline."""
+    findings = analyse(spec)
+    solution = solve(spec)
     simulation = world.simulate()
     for stage in world.spec.stages:
         finding = findings.stage(stage.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
@@ -24,6 +24,7 @@ from avrt.model.spec import (
 from pipelines import Picker
 
 UNTIL_NS = 300
+WCETS = (1, 1, 2, 3, 4, 6, 9)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class World:
     arrivals: tuple[tuple[tuple[int, int], ...], ...]
     shares: tuple[float, ...]
     is_sporadic: bool
+    overheads: dict = field(default_factory=dict)
 
     def simulate(self):
         stages = {name: s for s in self.spec.stages for name in s.task_names}
@@ -60,14 +62,22 @@ class World:
             (at_ns, Arrived(self.spec.sources[o].name, n, capture_ns, at_ns, -1 - handle))
             for handle, (at_ns, o, n, capture_ns) in enumerate(feed)
         )
-        return simulate(self.spec, until_ns=UNTIL_NS, execution=execution, feed=events)
+        return simulate(
+            self.spec,
+            until_ns=UNTIL_NS,
+            execution=execution,
+            feed=events,
+            overheads=self.overheads,
+        )
 
 
 @st.composite
-def worlds(draw, *, policies=POLICIES, simple=False):
+def worlds(draw, *, policies=POLICIES, simple=False, preemptive=(False, False, True), wcets=WCETS):
     """Return random worlds; `simple` ones have one device and no triggers between stages."""
     pick = Picker(draw, 40)
-    devices = tuple(_device(pick, f"d{i}") for i in range(1 if simple else pick((1, 1, 2))))
+    devices = tuple(
+        _device(pick, f"d{i}", preemptive) for i in range(1 if simple else pick((1, 1, 2)))
+    )
     sources = tuple(
         SourceSpec(name=f"s{i}", type="lidar", period_ns=pick((6, 10, 13, 20, 30)))
         for i in range(pick.integer(1, 3))
@@ -77,7 +87,8 @@ def worlds(draw, *, policies=POLICIES, simple=False):
     stages: list[StageSpec] = []
     for index in range(pick.integer(1, 6)):
         picker = Picker(draw, 16)
-        stages.append(_stage(picker, f"t{index}", (devices, sources, jitters), stages, simple))
+        parts = (devices, sources, jitters, wcets)
+        stages.append(_stage(picker, f"t{index}", parts, stages, simple))
     stages = [_graded(pick, stage, levels) for stage in stages]
     if pick.rarely():
         stages.reverse()
@@ -99,17 +110,17 @@ def worlds(draw, *, policies=POLICIES, simple=False):
     return World(spec, arrivals, shares, is_sporadic)
 
 
-def _device(pick, name):
+def _device(pick, name, preemptive):
     return DeviceSpec(
         name=name,
         type="simulated",
         slots=pick((1, 1, 2, 3)),
-        preemptive=pick((False, False, True)),
+        preemptive=pick(preemptive),
     )
 
 
 def _stage(pick, name, parts, before, simple):
-    devices, sources, jitters = parts
+    devices, sources, jitters, wcets = parts
     keys = {}
     kind = pick(("source", "source", "timer", "stage", "stage", "sync"))
     if kind == "timer":
@@ -133,7 +144,7 @@ def _stage(pick, name, parts, before, simple):
         index = pick(range(len(sources)))
         keys.update(inputs=(InputSpec(name="i", source=sources[index].name),), trigger="i")
         keys["jitter_ns"] = jitters[index]
-    wcet_ns = pick((1, 1, 2, 3, 4, 6, 9))
+    wcet_ns = pick(wcets)
     if pick.rarely() and pick.rarely():
         keys["redundancy"] = RedundancySpec(copies=pick((2, 3)))
     return StageSpec(
