@@ -52,7 +52,7 @@ def response_in_supply(
 
     All whose jobs are looked at in one busy window come before the reservation is idle again.
     """
-    if overloaded(_scaled(t, supply) for t in (*higher, task)):
+    if overloaded(scaled(t, supply) for t in (*higher, task)):
         return None
     worst_ns = end_ns = 0
     for index in range(JOBS_MAX):
@@ -67,7 +67,7 @@ def response_in_supply(
     return None
 
 
-def _scaled(task: Task, supply: Supply) -> Task:
+def scaled(task: Task, supply: Supply) -> Task:
     """Return the task as heavy as it is for the part of a processor that there is."""
     return replace(
         task,

@@ -20,22 +20,8 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 RUN: dict[str, set[str]] = {}
 """Case id to the kinds of tests that run it; filled as the test modules are imported."""
 
-OVERHEAD = "charging overheads: nothing costs time but the jobs themselves in this version"
-EXECUTOR = "polling points of a ROS 2 executor: there is no model of them"
-
-NOT_RUN: dict[str, str] = {
-    "overhead-schedule": OVERHEAD,
-    "overhead-ctx_switch": OVERHEAD,
-    "overhead-cache_affinity_loss": OVERHEAD,
-    "overhead-ipi_latency": OVERHEAD,
-    "overhead-release_latency": OVERHEAD,
-    "overhead-release": OVERHEAD,
-    "overhead-tick": OVERHEAD,
-    "overhead-initial_cache_load": OVERHEAD,
-    "cs-cost-sim": OVERHEAD,
-    "ros2-pp-1": EXECUTOR,
-    "ros2-chain": EXECUTOR,
-}
+NOT_RUN: dict[str, str] = {}
+"""Case id to why nothing runs it."""
 
 FIELDS_LEFT: dict[str, str] = {
     "edf-pdc-buttazzo": "L_star: windows up to the busy period are looked at instead",

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from avrt.drivers.simulate import simulate
+from avrt.drivers.simulate import NO_OVERHEADS, simulate
 from avrt.model.events import Arrived
 from avrt.model.graph import check
 from avrt.model.records import MissRecord
@@ -126,7 +126,7 @@ def stage_of(task, machine, name, **keys):
     )
 
 
-def periodic(tasks, machine, until):
+def periodic(tasks, machine, until, overheads=NO_OVERHEADS):
     """Schedule tasks that are released by their timers before `until`."""
     names = [f"t{index}" for index in range(len(tasks))]
     spec = PipelineSpec(
@@ -139,7 +139,7 @@ def periodic(tasks, machine, until):
         ),
     )
     check(spec)
-    return Schedule(simulate(spec, until_ns=until), names)
+    return Schedule(simulate(spec, until_ns=until, overheads=overheads), names)
 
 
 def released(tasks, machine, releases, costs=None):

@@ -13,7 +13,9 @@ import pytest
 from avrt.analysis import global_tests
 from avrt.analysis.chains import job_chains
 from avrt.analysis.demand import demand_ns, first_overload_ns, quick_demand_test
+from avrt.analysis.executor import callback_response, chain_response
 from avrt.analysis.holistic import solve
+from avrt.analysis.overheads import KernelCosts, charged
 from avrt.analysis.response_time import (
     earliest_deadline_first,
     first_in_first_out,
@@ -174,6 +176,30 @@ def test_identical_replicas_each_count(case, policy):
         assert fixed_priority_responses(tasks) == expected["distinct_priorities"]
 
 
+# Overheads
+
+KERNEL_COSTS = {
+    "schedule": "schedule_ns",
+    "ctx_switch": "switch_ns",
+    "cache_affinity_loss": "cache_loss_ns",
+    "ipi_latency": "ipi_ns",
+    "release_latency": "latency_ns",
+    "release": "release_ns",
+    "tick": "tick_ns",
+    "initial_cache_load": "cache_load_ns",
+}
+
+
+@exact(*(f"overhead-{name}" for name in KERNEL_COSTS))
+def test_overheads_of_a_kernel_lengthen_tasks(case):
+    """What costs how much stands in the title only."""
+    name, cost = case["title"].rpartition(": ")[2].split(" = ")
+    costs = KernelCosts(**{KERNEL_COSTS[name]: int(cost)}, quantum_ns=case["model"]["quantum"])
+    found = charged(analysed(case), costs, case["model"]["processors"])
+    assert [task.wcet_ns for task in found] == case["expected"]["C"]
+    assert [task.period_ns for task in found] == case["expected"]["T"]
+
+
 # Several
 
 
@@ -261,10 +287,32 @@ def test_a_fluid_schedule_that_gives_each_task_its_rate_is_late_by_period_less_d
 
 @exact("ros2-event-source", "ros2-timer-1", "ros2-timer-2", "ros2-timer-3")
 def test_responses_within_a_reservation(case):
-    supply = Supply(case["model"]["supply"]["period"], case["model"]["supply"]["budget"])
     task, *others = analysed(case)
     blocking = case["model"].get("blocking", 0)
-    assert response_in_supply(task, others, supply, blocking) == case["expected"]["bound"]
+    found = response_in_supply(task, others, reservation(case), blocking)
+    assert found == case["expected"]["bound"]
+
+
+def reservation(case):
+    return Supply(case["model"]["supply"]["period"], case["model"]["supply"]["budget"])
+
+
+@exact("ros2-pp-1")
+def test_responses_of_polled_callbacks(case):
+    task, *others = analysed(case)
+    assert callback_response(task, others, reservation(case)) == case["expected"]["bound"]
+
+
+@exact("ros2-chain")
+def test_responses_of_chains_of_polled_callbacks(case):
+    """A task of the case is a chain, with the wcet of each of its callbacks."""
+    chain, *others = [
+        analysed_task(case, place, item | {"C": sum(item["C"])})
+        for place, item in enumerate(case["tasks"])
+    ]
+    last = case["tasks"][0]["C"][-1]
+    found = chain_response(chain, last, others, reservation(case))
+    assert found == case["expected"]["bound"]
 
 
 @exact("cpa-pjd-delta-min")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from avrt.model.graph import check
+from avrt.model.scenario import OverheadSpec
 from avrt.model.spec import PipelineSpec
 from cases.reference import exact
 from cases.schedule import (
@@ -40,6 +41,17 @@ def test_one_overload_under_three_miss_policies(case, on_miss):
     assert schedule.outcomes[1] == expected["task2_states"]
     finishes = [job.end_ns if job.outcome == "late" else None for job in schedule.jobs[1]]
     assert finishes == expected["task2_finish"]
+
+
+@exact("cs-cost-sim")
+def test_a_context_switch_is_paid_at_the_start_and_at_every_resume(case):
+    """The case counts a switch a start: none of its jobs is preempted."""
+    costs = {"processor": OverheadSpec(switch_ns=case["policy"]["context_switch"])}
+    schedule = periodic(tasks_of(case), Machine(), 30, costs)
+    assert schedule.finishes == case["expected"]["finish"]
+    work = sum(job.executed_ns for jobs in schedule.jobs for job in jobs)
+    costs_of_jobs = sum(t["C"] * len(j) for t, j in zip(case["tasks"], schedule.jobs, strict=True))
+    assert work - costs_of_jobs == case["expected"]["switches"]
 
 
 @exact("np-anomaly")
