@@ -7,6 +7,12 @@
 
 A time is a duration or a share of the stage's wcet, so that one default serves every stage. A stage
 that nothing is said of takes its profile, or without one its wcet.
+
+    execution:
+      detect: {devices: {gpu: {constant: 13 ms}, cpu: {constant: 33 ms}}}
+
+Under `devices` there is a model for each device that jobs may start on; for one that is not named
+`default` holds there, or else the wcet.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from avrt.config.shares import above_zero, percent, positive
 from avrt.errors import did_you_mean
 from avrt.model.execution import (
     MASS_MIN,
+    ByDevice,
     Constant,
     ExecutionModel,
     LogNormal,
@@ -28,6 +35,7 @@ from avrt.model.execution import (
     Normal,
     Recorded,
     Sampled,
+    StageModel,
     Uniform,
 )
 
@@ -38,13 +46,15 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec, StageSpec
 
 DEFAULT = "default"
+DEVICES = "devices"
+MODEL_EXAMPLE = 'a model, such as "{constant: 25 ms}"'
 MODELS_MAX = 16
 DEPTH_MAX = 4
 
 
 def read_execution(
     node: Node | None, pipeline: PipelineSpec, folder: Path
-) -> dict[str, ExecutionModel]:
+) -> dict[str, StageModel]:
     """Return the model of every stage; paths count from `folder`."""
     given = {} if node is None else node.mapping("models by stage")
     known = [stage.name for stage in pipeline.stages]
@@ -53,12 +63,35 @@ def read_execution(
             raise child.fail(f"no such stage; {did_you_mean(key, [*known, DEFAULT])}")
     if DEFAULT in given and len(given) > len(known):
         raise given[DEFAULT].fail("every stage has a model of its own; remove this")
-    models: dict[str, ExecutionModel] = {}
+    models: dict[str, StageModel] = {}
     for stage in pipeline.stages:
         own = given.get(stage.name, given.get(DEFAULT))
         reader = _Reader(stage, folder)
-        models[stage.name] = _declared(stage) if own is None else reader.model(own)
+        if own is None:
+            models[stage.name] = _declared(stage)
+        elif DEVICES in own.mapping(MODEL_EXAMPLE):
+            models[stage.name] = _by_device(reader, own, pipeline, is_own=stage.name in given)
+        else:
+            models[stage.name] = reader.model(own)
     return models
+
+
+def _by_device(reader: _Reader, node: Node, pipeline: PipelineSpec, *, is_own: bool) -> ByDevice:
+    """Return the models of a stage by device; a default may name devices that it never is on."""
+    stage, (members, *others) = reader.stage, node.mapping().values()
+    if others:
+        raise node.fail(f"expected '{DEVICES}' alone, found {len(others)} more")
+    given = members.mapping("models by device")
+    known = [place.name for place in pipeline.places(pipeline.device(stage.device))]
+    allowed = known if is_own else [device.name for device in pipeline.devices]
+    for key, child in given.items():
+        if key not in {DEFAULT, *allowed}:
+            where = f"{stage.name!r} never starts there" if is_own else "no such device"
+            raise child.fail(f"{where}; {did_you_mean(key, [*allowed, DEFAULT])}")
+    if not given:
+        raise members.fail("expected a model for some device, found none")
+    rest = reader.model(given[DEFAULT]) if DEFAULT in given else Constant(stage.wcet_ns)
+    return ByDevice({n: reader.model(given[n]) if n in given else rest for n in known})
 
 
 def _declared(stage: StageSpec) -> ExecutionModel:
@@ -75,7 +108,7 @@ class _Reader:
 
     def model(self, node: Node, depth: int = 0) -> ExecutionModel:
         """Return the model of a node with one key, the kind."""
-        members = node.mapping('a model, such as "{constant: 25 ms}"')
+        members = node.mapping(MODEL_EXAMPLE)
         for kind, child in members.items():
             if kind not in KINDS:
                 raise child.fail(f"no such model; {did_you_mean(kind, KINDS)}")

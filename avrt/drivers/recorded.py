@@ -19,12 +19,13 @@ from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION, JOURNAL
 from avrt.model.events import Arrived
-from avrt.model.execution import Mixture, Recorded, Sampled, Traced
+from avrt.model.execution import ByDevice, Mixture, Recorded, Sampled, Traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from avrt.model.execution import DrawnModel, ExecutionModel
+    from avrt.drivers.scenario import PreparedModel
+    from avrt.model.execution import DrawnModel, ExecutionModel, StageModel
     from avrt.model.scenario import ScenarioSpec
     from avrt.model.spec import SourceSpec
 
@@ -38,7 +39,7 @@ def prepare(spec: ScenarioSpec) -> Prepared:
         SpecError: a run has no such stage, or a log no such topic.
         InputError: a file is missing, damaged, or no log.
     """
-    models = {stage: _drawn(model) for stage, model in spec.execution.items()}
+    models = {stage: _prepared(model) for stage, model in spec.execution.items()}
     by_log: dict[str, list[SourceSpec]] = {}
     for item in spec.arrivals:
         if item.kind == "log":
@@ -50,13 +51,22 @@ def prepare(spec: ScenarioSpec) -> Prepared:
     return Prepared(spec, models, logged, tuple(Path(file) for file in files))
 
 
-def _runs(models: Iterable[ExecutionModel]) -> Iterator[str]:
+def _runs(models: Iterable[StageModel]) -> Iterator[str]:
     """Yield the run records that models name."""
     for model in models:
         if isinstance(model, Recorded):
             yield model.run
         elif isinstance(model, Mixture):
             yield from _runs(model.models)
+        elif isinstance(model, ByDevice):
+            yield from _runs(model.models.values())
+
+
+def _prepared(model: StageModel) -> PreparedModel:
+    """Return what a scenario says of a stage with its recorded times read."""
+    if isinstance(model, ByDevice):
+        return {device: _drawn(part) for device, part in model.models.items()}
+    return _drawn(model)
 
 
 def _drawn(model: ExecutionModel) -> DrawnModel:

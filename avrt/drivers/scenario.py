@@ -29,19 +29,21 @@ if TYPE_CHECKING:
     from avrt.model.execution import DrawnModel
     from avrt.model.scenario import ScenarioSpec
 
+    PreparedModel = DrawnModel | dict[str, DrawnModel]
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A scenario with everything that it takes from files.
 
     Attributes:
-        models: by stage.
+        models: by stage, and then by device where there is one for each.
         logged: by source whose arrivals come from a log, (arrival, capture) of each message.
         files: the runs and logs that were read.
     """
 
     spec: ScenarioSpec
-    models: Mapping[str, DrawnModel]
+    models: Mapping[str, PreparedModel]
     logged: Mapping[str, Sequence[tuple[int, int]]]
     files: tuple[Path, ...] = ()
 
@@ -116,34 +118,31 @@ def _run(prepared: Prepared, seed: int, journal: Journal) -> None:
         arrivals(scenario, draws, prepared.logged),
         key=lambda item: item[0],
     )
-    worker = _Slowed(_drawn(prepared, draws), scenario)
+    worker = Pretended(_execution(prepared, draws), scenario.overheads)
     simulation_loop(pipeline, feed, worker, journal, scenario.duration_ns).run()
 
 
-def _drawn(prepared: Prepared, draws: Draws) -> Callable[[str, int], int]:
-    """Return what gives the execution time of a job by task and index."""
-    stages = prepared.spec.pipeline.stages
-    models = {task: prepared.models[stage.name] for stage in stages for task in stage.task_names}
+def _execution(prepared: Prepared, draws: Draws) -> Callable[[Dispatch, int], int]:
+    """Return what gives the execution time of a job by how and when it is dispatched."""
+    scenario = prepared.spec
+    models = {
+        task: prepared.models[stage.name]
+        for stage in scenario.pipeline.stages
+        for task in stage.task_names
+    }
+    slow = [fault for fault in scenario.faults if fault.kind == "slow_device"]
 
-    def cost_ns(task: str, index: int) -> int:
-        return models[task].cost_ns(draws.uniform(task, index), index)
+    def cost_ns(command: Dispatch, at_ns: int) -> int:
+        model = models[command.task]
+        if isinstance(model, dict):
+            model = model[command.device]
+        ns = model.cost_ns(draws.uniform(command.task, command.index), command.index)
+        for fault in slow:
+            if fault.target == command.device and fault.covers(at_ns):
+                ns = max(1, ceil(ns * fault.factor))
+        return ns
 
     return cost_ns
-
-
-class _Slowed(Pretended):
-    """A worker on devices that are slow for a time: a job that starts then takes longer."""
-
-    def __init__(self, execution: Callable[[str, int], int], scenario: ScenarioSpec) -> None:
-        super().__init__(execution, scenario.overheads)
-        self._slow = [fault for fault in scenario.faults if fault.kind == "slow_device"]
-
-    def start(self, command: Dispatch, at_ns: int) -> int | None:
-        cost_ns = super().start(command, at_ns)
-        for fault in self._slow:
-            if cost_ns is not None and fault.target == command.device and fault.covers(at_ns):
-                cost_ns = max(1, ceil(cost_ns * fault.factor))
-        return cost_ns
 
 
 def _resource_faults(scenario: ScenarioSpec) -> Iterator[tuple[int, Event]]:

@@ -70,7 +70,8 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
     """
     notes = _Records()
     journal = Journal(write, notes.listen) if digest or write is not None else notes
-    worker = Pretended(execution or ModelTiming(spec).cost_ns, overheads)
+    takes = execution or ModelTiming(spec).cost_ns
+    worker = Pretended(lambda command, _at_ns: takes(command.task, command.index), overheads)
     simulation_loop(spec, iter(feed), worker, journal, until_ns).run()
     return Simulation(notes.records, journal.digest)
 
@@ -108,6 +109,9 @@ class _Records:
 class Pretended:
     """A worker that takes time and makes nothing: a job's output is a handle of its own number.
 
+    Args:
+        execution: what a job takes by its dispatch and when that is, None for one without end.
+
     Attributes:
         overheads: what scheduling costs, by device.
     """
@@ -115,14 +119,15 @@ class Pretended:
     heeds = False
 
     def __init__(
-        self, execution: Execution, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
+        self,
+        execution: Callable[[Dispatch, int], int | None],
+        overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
     ) -> None:
         self._execution = execution
         self.overheads = overheads
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
-        del at_ns
-        return self._execution(command.task, command.index)
+        return self._execution(command, at_ns)
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         return Completed(job, job, at_ns)

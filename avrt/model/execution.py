@@ -11,6 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 STANDARD = NormalDist()
 MASS_MIN = 1e-6
@@ -144,8 +148,20 @@ class Mixture:
         return _cost_ns(self.models[-1], min(within, 1.0 - 2**-53), index)
 
 
+@dataclass(frozen=True, slots=True)
+class ByDevice:
+    """A model for each device that a stage's jobs may start on.
+
+    One number decides a job on whichever it starts, so a job that is long on one is long on all.
+    """
+
+    models: Mapping[str, ExecutionModel]
+
+
 DrawnModel = Constant | Uniform | Normal | LogNormal | Sampled | Traced | Mixture
 ExecutionModel = DrawnModel | Recorded
+StageModel = ExecutionModel | ByDevice
+"""What a scenario says of a stage: one model wherever it runs, or one a device."""
 
 
 def _cost_ns(model: ExecutionModel, share: float, index: int) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from avrt.model.execution import ExecutionModel
+    from avrt.model.execution import StageModel
     from avrt.model.spec import PipelineSpec
 
 ArrivalKind = Literal["periodic", "sporadic", "burst", "log"]
@@ -168,7 +168,7 @@ class ScenarioSpec:
     pipeline: PipelineSpec
     duration_ns: int
     seed: int
-    execution: Mapping[str, ExecutionModel]
+    execution: Mapping[str, StageModel]
     arrivals: tuple[ArrivalSpec, ...]
     faults: tuple[FaultSpec, ...] = ()
     expect: tuple[Expectation, ...] = ()

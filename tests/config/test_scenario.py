@@ -6,7 +6,7 @@ import pytest
 
 from avrt.config.scenario import LoadedScenario
 from avrt.errors import SpecError
-from avrt.model.execution import Constant, LogNormal, Mixture, Normal, Recorded, Uniform
+from avrt.model.execution import ByDevice, Constant, LogNormal, Mixture, Normal, Recorded, Uniform
 from avrt.model.scenario import Expectation, FaultSpec, OverheadSpec
 
 MS = 1_000_000
@@ -89,6 +89,30 @@ execution:
     assert isinstance(recorded, Recorded)
     assert (recorded.stage, recorded.in_order) == ("other", True)
     assert recorded.run.endswith("/r.mcap")
+
+
+def test_execution_models_by_device(load):
+    spec = load(
+        HEAD
+        + TOP
+        + """
+execution:
+  default: {devices: {cpu: {constant: 50 %}, default: {constant: 1 ms}}}
+  detect: {devices: {cpu: {uniform: {min: 50 %, max: 60 ms}}}}
+"""
+    )
+    assert spec.execution == {
+        "detect": ByDevice({"gpu": Constant(20 * MS), "cpu": Uniform(10 * MS, 60 * MS)}),
+        "fuse": ByDevice({"cpu": Constant(2_500_000)}),
+    }
+
+
+def test_a_default_by_device_serves_stages_wherever_they_are(load):
+    text = "execution: {default: {devices: {gpu: {constant: 1 ms}, default: {constant: 2 ms}}}}"
+    assert load(HEAD + TOP + text).execution == {
+        "detect": ByDevice({"gpu": Constant(MS), "cpu": Constant(2 * MS)}),
+        "fuse": ByDevice({"cpu": Constant(2 * MS)}),
+    }
 
 
 def test_arrivals(load):
@@ -203,6 +227,27 @@ WRONG = {
     + "{weight: 49 %, model: {constant: 2 ms}}]}}": "weights that sum to 100 %, found 99 %",
     HEAD + "execution: {default: {x: 1}, detect: {constant: 1 ms}, fuse: {constant: 1 ms}}": (
         "execution.default: every stage has a model of its own; remove this"
+    ),
+    HEAD + "execution: {fuse: {devices: {gpu: {constant: 1 ms}}}}": (
+        "execution.fuse.devices.gpu: 'fuse' never starts there; did you mean 'cpu'?"
+    ),
+    HEAD + "execution: {detect: {devices: {gpux: {constant: 1 ms}}}}": (
+        "'detect' never starts there; did you mean 'gpu'?"
+    ),
+    HEAD + "execution: {default: {devices: {gpux: {constant: 1 ms}}}}": (
+        "execution.default.devices.gpux: no such device; did you mean 'gpu'?"
+    ),
+    HEAD + "execution: {detect: {devices: {}}}": "expected a model for some device, found none",
+    HEAD + "execution: {detect: {devices: {gpu: 5 ms}}}": "expected a model, such as",
+    HEAD + "execution: {detect: {devices: 5 ms}}": "expected models by device, found '5 ms'",
+    HEAD + "execution: {detect: {devices: {gpu: {constant: -1 ms}}}}": (
+        "execution.detect.devices.gpu.constant: expected a duration above 0"
+    ),
+    HEAD + "execution: {detect: {devices: {cpu: {constant: 1 ms}}, constant: 1 ms}}": (
+        "execution.detect: expected 'devices' alone, found 1 more"
+    ),
+    HEAD + "execution: {detect: {devices: {cpu: {devices: {cpu: {constant: 1 ms}}}}}}": (
+        "execution.detect.devices.cpu.devices: no such model"
     ),
     HEAD + "execution: {detect: {constant: 100001 s}}": "expected at most 100000 s",
     HEAD + TOP + "faults: [{at: 1 s, clock_step: cam, by: -100001 s}]": "at most 100000 s",

@@ -101,7 +101,7 @@ def test_without_overheads_the_loop_is_the_plain_one():
     spec = Bench(timer("beat")).spec
 
     def kind(overheads):
-        worker = Pretended(lambda _task, _index: 1, overheads)
+        worker = Pretended(lambda _command, _at_ns: 1, overheads)
         return type(simulation_loop(spec, iter(()), worker, Journal(), 1))
 
     assert kind({}) is VirtualLoop
@@ -113,7 +113,7 @@ def run(spec, scenario, overheads, kind=ChargedLoop):
     lines = []
     journal = Journal(lambda _at_ns, line: lines.append(line))
     tasks = {name: place for place, name in enumerate(t for s in spec.stages for t in s.task_names)}
-    worker = Pretended(lambda task, index: scenario.cost_ns(tasks[task], index), overheads)
+    worker = Pretended(lambda c, _at_ns: scenario.cost_ns(tasks[c.task], c.index), overheads)
     feed = periodic_arrivals(spec, scenario.until_ns)
     loop = kind(spec, Kernel(spec), feed, worker, journal, until_ns=scenario.until_ns)
     loop.run()

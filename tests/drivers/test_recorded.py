@@ -71,6 +71,16 @@ def test_recorded_times_may_be_part_of_a_mixture(load, record):
     assert isinstance(found.models[0], Traced)
 
 
+def test_recorded_times_may_be_those_of_one_device(load, record):
+    scenario = load(f"execution: {{it: {{devices: {{cpu: {{trace: {{run: {record.name}}}}}}}}}}}")
+    found = models(scenario)
+    assert isinstance(found["cpu"], Traced)
+    assert prepare(scenario.spec).files == (record,)
+    report, _ = scenario.run()
+    longest = report.summary.figures.stages["it"].execution.summary()["max"]
+    assert longest == max(found["cpu"].values_ns)
+
+
 def test_a_trace_is_what_the_jobs_take(load, record):
     scenario = load(f"execution: {{it: {{trace: {{run: {record.name}}}}}}}")
     traced = models(scenario)

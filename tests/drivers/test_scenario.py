@@ -111,6 +111,23 @@ def test_a_slow_device_leaves_other_devices_alone():
     assert [job.executed_ns for job in jobs.values()] == [10, 10, 10]
 
 
+def test_a_job_takes_what_it_takes_where_it_starts():
+    bench = Bench(see(), devices=(device("cpu", fallback="gpu"), device("gpu")))
+    lost = (*fault("device_lost", "cpu", 150), *fault("device_back", "cpu", 350))
+    models = {"see": {"cpu": Constant(10), "gpu": Constant(40)}}
+    slow = fault("slow_device", "gpu", 300, factor=2)
+    jobs = run(prepared(bench, duration_ns=500, models=models, faults=(*lost, *slow)))[2]
+    assert [job.executed_ns for job in jobs.values()] == [10, 10, 40, 80, 10]
+
+
+def test_one_number_decides_a_job_on_every_device():
+    both = {"see": {"cpu": Uniform(10, 20), "gpu": Uniform(10, 20)}}
+    bench = Bench(see(), devices=(device("cpu", fallback="gpu"), device("gpu")))
+    here = run(prepared(bench, models=both))[2]
+    there = run(prepared(bench, models=both, faults=fault("device_lost", "cpu", 0)))[2]
+    assert [j.executed_ns for j in here.values()] == [j.executed_ns for j in there.values()]
+
+
 def test_a_source_that_is_out_releases_nothing():
     jobs = run(prepared(Bench(see()), faults=fault("source_out", "lidar", 300, 600)))[2]
     assert [job.release_ns for job in jobs.values()] == [0, 100, 200, 600, 700, 800, 900]
