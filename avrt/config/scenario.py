@@ -7,37 +7,27 @@
     expect: {stages: {lidar_detect: {late: 0, p99: at most 60 ms}}}
 
 Read as strictly as a pipeline file and with the same errors. Paths count from the scenario's
-folder. `config.execution`, `config.arrivals`, `config.overheads` and `config.faults` read the
-sections of these names.
+folder. `config.execution`, `config.arrivals`, `config.overheads`, `config.faults` and
+`config.expectations` read the sections.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from avrt.config import pipeline as pipeline_file
 from avrt.config.arrivals import read_arrivals
 from avrt.config.execution import read_execution
+from avrt.config.expectations import read_expectations
 from avrt.config.faults import read_faults
 from avrt.config.overheads import read_overheads
 from avrt.config.reader import Key, name, section, text
-from avrt.config.shares import above_zero, limit, percent, span, whole
+from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import did_you_mean
-from avrt.model.scenario import (
-    BROKEN,
-    COUNTS,
-    ENDS,
-    RESPONSES,
-    SHARES,
-    Expectation,
-    ScenarioSpec,
-    Scope,
-)
+from avrt.model.scenario import ScenarioSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from avrt.config.node import Node
@@ -84,48 +74,13 @@ def _scenario(
         execution=read_execution(given.get("execution"), pipeline, folder),
         arrivals=read_arrivals(given.get("arrivals"), root, pipeline, folder),
         faults=read_faults(given.get("faults"), pipeline),
-        expect=tuple(_expectations(given.get("expect"), pipeline)),
+        expect=read_expectations(given.get("expect"), pipeline, duration_ns),
         overheads=read_overheads(given.get("overheads"), pipeline),
     )
 
 
-def _expectations(node: Node | None, pipeline: PipelineSpec) -> Iterator[Expectation]:
-    if node is None:
-        return
-    section(node, EXPECT_KEYS)
-    given = node.mapping()
-    if "all" in given:
-        yield from _limits("all", "", given["all"], ALL_KEYS)
-    stages = [stage.name for stage in pipeline.stages]
-    chains = [chain.name for chain in pipeline.chains]
-    yield from _members("stages", given.get("stages"), stages, STAGE_LIMIT_KEYS)
-    yield from _members("chains", given.get("chains"), chains, CHAIN_LIMIT_KEYS)
-
-
-def _members(
-    scope: Scope, node: Node | None, known: list[str], keys: Iterable[Key]
-) -> Iterator[Expectation]:
-    members = {} if node is None else node.mapping(f"limits by {scope[:-1]}")
-    for key, child in members.items():
-        if key not in known:
-            raise child.fail(f"no such {scope[:-1]}; {did_you_mean(key, known)}")
-        yield from _limits(scope, key, child, keys)
-
-
-def _limits(scope: Scope, of: str, node: Node, keys: Iterable[Key]) -> Iterator[Expectation]:
-    for figure, found in section(node, keys).items():
-        assert isinstance(found, tuple)
-        relation, value, told = found
-        assert isinstance(value, Fraction)
-        yield Expectation(scope, of, figure, relation, value, told)
-
-
 def _as_it_is(node: Node) -> object:
     return node  # read once the pipeline is known
-
-
-def _keys(names: Iterable[str], read: Callable[[Node], Fraction | int]) -> tuple[Key, ...]:
-    return tuple(Key(figure, figure, limit(read)) for figure in names)
 
 
 SCENARIO_KEYS = (
@@ -139,12 +94,3 @@ SCENARIO_KEYS = (
     Key("faults", "faults", _as_it_is),
     Key("expect", "expect", _as_it_is),
 )
-EXPECT_KEYS = (
-    Key("all", "all", _as_it_is),
-    Key("stages", "stages", _as_it_is),
-    Key("chains", "chains", _as_it_is),
-)
-_JOB_KEYS = (*_keys(COUNTS, whole), *_keys(SHARES, percent))
-ALL_KEYS = (*_JOB_KEYS, *_keys(BROKEN, whole))
-STAGE_LIMIT_KEYS = (*_JOB_KEYS, *_keys(RESPONSES, span))
-CHAIN_LIMIT_KEYS = (*_keys(BROKEN, whole), *_keys(ENDS, span))

@@ -1,4 +1,4 @@
-"""Readers of what only scenarios hold: shares, parts per million, factors, numbers, limits."""
+"""Readers of what only scenarios hold: shares, rates, drifts, factors, numbers, limits."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ FACTOR_MAX = 1000
 """With these, sums of times that a run makes stay far below 64 bits."""
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
 _PPM = re.compile(r"(-?\d{1,6}(?:\.\d{1,3})?)\s*ppm")
+_HERTZ = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*Hz")
 _LIMIT = re.compile(r"(?:(at most|at least|exactly)\s+)?(\S.*)")
 _RELATIONS: dict[str, Relation] = {
     "at most": "at most",
@@ -43,6 +44,14 @@ def parts(node: Node) -> int:
     if match is None or abs(Fraction(match[1])) > 100_000:
         raise node.fail(f'expected a drift such as "50 ppm", found {node.shown}')
     return int(Fraction(match[1]) * 1000)
+
+
+def hertz(node: Node) -> Fraction:
+    """Return how many a second, such as `75 Hz`."""
+    match = _HERTZ.fullmatch(node.text) if isinstance(node.value, str) else None
+    if match is None:
+        raise node.fail(f'expected how many a second, such as "75 Hz", found {node.shown}')
+    return Fraction(match[1])
 
 
 def positive(node: Node) -> float:

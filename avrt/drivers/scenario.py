@@ -16,7 +16,7 @@ from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
 from avrt.drivers.simulate import Pretended
 from avrt.logs.record.journal import Journal
-from avrt.metrics.expectations import Firsts, Unmet, unmet
+from avrt.metrics.expectations import Firsts, Unmet, Windows, unmet
 from avrt.metrics.run import RunFigures
 from avrt.model.events import DeviceBack, DeviceLost, StreamLost
 
@@ -86,6 +86,8 @@ class _Observed:
         self._expect = scenario.expect
         self._figures = RunFigures(scenario.pipeline)
         self._firsts = Firsts()
+        self._windows = Windows(scenario.expect, self._figures.stages)
+        self._has_windows = any(item.window is not None for item in scenario.expect)
         self._end_ns = 0
 
     def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
@@ -93,9 +95,11 @@ class _Observed:
         for command in commands:
             self._figures.take(command)
             self._firsts.take(command)
+            if self._has_windows:
+                self._windows.take(command)
 
     def run(self, decisions: str) -> ScenarioRun:
-        failed = tuple(unmet(self._expect, self._figures, self._firsts))
+        failed = tuple(unmet(self._expect, self._figures, self._firsts, self._windows))
         return ScenarioRun(self._figures, decisions, self._end_ns, failed)
 
 

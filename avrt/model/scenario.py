@@ -24,11 +24,16 @@ FaultKind = Literal[
 ]
 Relation = Literal["at most", "at least", "exactly"]
 Scope = Literal["all", "stages", "chains"]
+Window = tuple[int, int]
+"""From when, to when exclusive, ns: the jobs released meanwhile."""
 
 SHARE = "_share"
 COUNTS = ("released", *OUTCOMES, "missed", "violations")
 """Figures that count jobs, and (m,k) violations; missed is every outcome but met."""
 SHARES = tuple(f"{name}{SHARE}" for name in (*OUTCOMES, "missed"))
+RATE = "_rate"
+RATES = (f"met{RATE}",)
+"""Jobs a second of a window; without one, of the whole duration."""
 RESPONSES = ("p50", "p95", "p99", "max")
 BROKEN = ("broken",)
 ENDS = ("reaction", "age")
@@ -131,8 +136,9 @@ class Expectation:
         scope: of all stages together, of one stage, of one chain.
         name: the stage or chain; "" for all.
         figure: as the user wrote it: `late`, `late_share`, `p99`, `reaction`.
-        limit: a count, a share, or ns.
+        limit: a count, a share, a rate in Hz, or ns.
         told: the limit as the user wrote it.
+        window: of these jobs only; None for all of the run.
     """
 
     scope: Scope
@@ -141,6 +147,7 @@ class Expectation:
     relation: Relation
     limit: Fraction
     told: str
+    window: Window | None = None
 
     def holds(self, found: Fraction | int) -> bool:
         """Whether a figure is within the limit."""

@@ -192,6 +192,31 @@ expect:
     )
 
 
+def test_expectations_of_windows(load):
+    spec = load(
+        HEAD
+        + TOP
+        + """
+expect:
+  all: {met_rate: at least 9.5 Hz}
+  during:
+    - {from: 0 s, to: 500 ms, all: {missed: 0}, stages: {fuse: {p99: at most 5 ms}}}
+    - {from: 200 ms, to: 1 s, stages: {detect: {met_rate: 10 Hz}}}
+"""
+    )
+    late = (200 * MS, S)
+    assert spec.expect == (
+        Expectation("all", "", "met_rate", "at least", Fraction(19, 2), "9.5 Hz", (0, S)),
+        Expectation("all", "", "missed", "exactly", Fraction(0), "0", (0, 500 * MS)),
+        Expectation("stages", "fuse", "p99", "at most", Fraction(5 * MS), "5 ms", (0, 500 * MS)),
+        Expectation("stages", "detect", "met_rate", "exactly", Fraction(10), "10 Hz", late),
+    )
+
+
+def during(text):
+    return HEAD + TOP + f"expect: {{during: [{{{text}}}]}}"
+
+
 WRONG = {
     "pipelin: p.yaml\n": "s.yaml:1: unknown key 'pipelin'; did you mean 'pipeline'?",
     "": "s.yaml:1: is empty; a scenario starts with",
@@ -304,6 +329,23 @@ WRONG = {
     HEAD + TOP + "expect: {chains: {sea: {broken: 0}}}": "no such chain; did you mean 'see'?",
     HEAD + TOP + "expect: {stages: {fuse: {p99: 40}}}": "expected a duration with its unit",
     HEAD + TOP + "expect: {all: {p99: 40 ms}}": "unknown key 'p99'",
+    HEAD + TOP + "expect: {all: {met_rate: 3}}": 'expected how many a second, such as "75 Hz"',
+    HEAD + TOP + "expect: {all: {met_rate: at least 3 ms}}": "expected how many a second",
+    HEAD + TOP + "expect: {during: {all: {late: 0}}}": "expected a list of windows with what is",
+    during("to: 1 s, all: {late: 0}"): "expect.during.0: 'from' is missing",
+    during("from: 0 s, all: {late: 0}"): "'to' is missing",
+    during("from: 0 s, to: 1, all: {late: 0}"): "expected a duration with its unit",
+    during("from: -1 ms, to: 1 s, all: {late: 0}"): "expect.during.0.from: expected a duration of "
+    "at least 0",
+    during("from: 1 s, to: 1 s, all: {late: 0}"): "expected more than 'from', found '1 s'",
+    during("from: 0 s, to: 1001 ms, all: {late: 0}"): (
+        "expect.during.0.to: expected at most the duration 1 s, found '1001 ms'"
+    ),
+    during("from: 0 s, to: 1 s"): "nothing is expected of this window; add 'all' or 'stages'",
+    during("from: 0 s, to: 1 s, chains: {see: {broken: 0}}"): "unknown key 'chains'",
+    during("from: 0 s, to: 1 s, all: {violations: 0}"): "unknown key 'violations'",
+    during("from: 0 s, to: 1 s, stages: {fus: {late: 0}}"): "did you mean 'fuse'?",
+    during("from: 0 s, to: 1 s, stages: {fuse: {met_rate: -1 Hz}}"): "how many a second",
 }
 
 

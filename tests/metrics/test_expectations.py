@@ -6,7 +6,7 @@ import pytest
 from builder import Bench, stage
 
 from avrt.drivers.simulate import simulate
-from avrt.metrics.expectations import Firsts, unmet
+from avrt.metrics.expectations import Firsts, Windows, unmet
 from avrt.metrics.run import RunFigures
 from avrt.model.commands import Record
 from avrt.model.events import Arrived
@@ -36,13 +36,18 @@ def seen():
     for record in result.records:
         figures.take(Record(record))
         firsts.take(Record(record))
-    return figures, firsts
+    return figures, firsts, result.records
 
 
 def sentences(seen, figure, relation, limit, told, **whose):
     scope, name = whose.get("scope", "stages"), whose.get("name", "see")
-    expectation = Expectation(scope, name, figure, relation, Fraction(limit), told)
-    found = list(unmet([expectation], *seen))
+    window = whose.get("window")
+    expectation = Expectation(scope, name, figure, relation, Fraction(limit), told, window)
+    figures, firsts, records = seen
+    windows = Windows([expectation], figures.stages)
+    for record in records:
+        windows.take(Record(record))
+    found = list(unmet([expectation], figures, firsts, windows))
     assert [item.expectation for item in found] in ([], [expectation])
     return [item.sentence for item in found]
 
@@ -121,4 +126,47 @@ def test_a_figure_that_does_not_exist_meets_nothing(seen):
     ]
     assert sentences(seen, "late_share", "at most", 1, "100 %", **idle) == [
         "expected late share at most 100 % of idle, found no job"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "limit", "told"),
+    [
+        ("released", 4, "4"),
+        ("met", 3, "3"),
+        ("late", 1, "1"),
+        ("missed_share", Fraction(1, 4), "25 %"),
+        ("met_rate", Fraction(15, 2), "7.5 Hz"),
+        ("p50", 10 * MS, "10 ms"),
+        ("max", 60 * MS, "60 ms"),
+    ],
+)
+def test_a_window_holds_the_jobs_released_in_it_its_end_excluded(seen, figure, limit, told):
+    """Jobs 3 to 6, of which the first is late."""
+    window = (300 * MS, 700 * MS)
+    assert sentences(seen, figure, "exactly", limit, told, window=window) == []
+
+
+def test_a_rate_is_told_with_how_many_there_were(seen):
+    window = (0, 800 * MS)
+    (told,) = sentences(seen, "met_rate", "at least", 8, "8 Hz", window=window)
+    whose = "of see released from 0 ns to 800 ms"
+    assert told == f"expected met rate at least 8 Hz {whose}, found 7.5 Hz (6 of 8 jobs)"
+
+
+def test_what_is_first_is_first_in_the_window(seen):
+    window = (400 * MS, 1000 * MS)
+    assert sentences(seen, "late", "exactly", 0, "0", window=window, scope="all", name="") == [
+        "expected late exactly 0 of all released from 400 ms to 1 s, found 1 of 6, first at 0.760 s"
+    ]
+
+
+def test_an_empty_window_has_a_rate_of_nothing_and_no_share(seen):
+    late = {"window": (310 * MS, 390 * MS)}
+    assert sentences(seen, "met_rate", "exactly", 0, "0 Hz", **late) == []
+    assert sentences(seen, "met_share", "at least", 0, "0 %", **late) == [
+        "expected met share at least 0 % of see released from 310 ms to 390 ms, found no job"
+    ]
+    assert sentences(seen, "p99", "at most", MS, "1 ms", **late) == [
+        "expected p99 at most 1 ms of see released from 310 ms to 390 ms, found no responses"
     ]
