@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from avrt.config.calibration import fill_calibration
 from avrt.config.node import Node, from_python
 from avrt.config.reader import (
-    NOT_AVAILABLE,
     Key,
     boolean,
     build,
@@ -42,6 +41,8 @@ from avrt.model.spec import (
     DeviceSpec,
     PipelineSpec,
     SourceSpec,
+    TableRow,
+    TableSpec,
 )
 
 if TYPE_CHECKING:
@@ -140,10 +141,17 @@ def _device_type(node: Node) -> str:
     return node.value
 
 
-def _policy(node: Node) -> str:
-    if node.value == "table":
-        raise node.fail(f"policy 'table' {NOT_AVAILABLE}")
-    return one_of(*POLICIES)(node)
+def _table(node: Node) -> TableSpec:
+    return build(TableSpec, section(node, TABLE_KEYS))
+
+
+def _rows(node: Node) -> tuple[TableRow, ...]:
+    rows = named(node, "starts by stage")
+    return tuple(TableRow(task=task, starts_ns=_starts(child)) for task, child in rows.items())
+
+
+def _starts(node: Node) -> tuple[int, ...]:
+    return tuple(duration(item) for item in node.items("a list of starts, such as [0 ms, 50 ms]"))
 
 
 def _as_it_is(node: Node) -> object:
@@ -152,14 +160,14 @@ def _as_it_is(node: Node) -> object:
 
 PIPELINE_KEYS = (
     Key("pipeline", "name", name, example="my_pipeline"),
-    Key("policy", "policy", _policy),
+    Key("policy", "policy", one_of(*POLICIES)),
     Key("devices", "devices", _devices),
     Key("sources", "sources", _sources),
     Key("stages", "stages", _as_it_is, example="{NAME: {run: my_stage.py:Name, ...}}"),
     Key("chains", "chains", _chains),
     Key("calibration", "calibration", _as_it_is),
     Key("ladder", "ladder", not_available("a degradation ladder")),
-    Key("table", "table", not_available("the time-triggered table")),
+    Key("table", "table", _table),
 )
 DEVICE_KEYS = (
     Key("type", "type", _device_type),
@@ -175,6 +183,10 @@ SOURCE_KEYS = (
     Key("rate", "period_ns", rate),
     Key("frame", "frame", text),
     Key("clock_offset", "clock_offset_ns", duration),
+)
+TABLE_KEYS = (
+    Key("cycle", "cycle_ns", duration, example="100 ms"),
+    Key("starts", "rows", _rows, example="{my_stage: [0 ms, 50 ms]}"),
 )
 CHAIN_KEYS = (
     Key("path", "path", names, example="[front_camera, detect, plan]"),

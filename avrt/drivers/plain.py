@@ -156,6 +156,8 @@ def why_not(spec: PipelineSpec) -> str:
     """Return why a pipeline is not plain, or "" if it is."""
     if spec.chains:
         return "it has chains"
+    if spec.policy == "table":
+        return "it executes a table"
     sources = {source.name for source in spec.sources}
     for stage in spec.stages:
         levels = {s.criticality for s in spec.stages if s.device == stage.device}

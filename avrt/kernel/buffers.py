@@ -25,6 +25,7 @@ class Buffer:
         capture_ns: mapped capture time.
         heads: by chain number, when the head of that chain captured what this message rests on
             along the chain's path.
+        planned_ns: when consumers were to read it by plan, under policy "table".
     """
 
     handle: int
@@ -32,6 +33,7 @@ class Buffer:
     capture_ns: int
     heads: Mapping[int, int]
     holds: int = 1
+    planned_ns: int = 0
 
 
 class Buffers:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.queues import DeviceQueue
+    from avrt.kernel.table import Row
     from avrt.model.records import Outcome
     from avrt.model.spec import StageSpec
 
@@ -50,6 +51,7 @@ class Task:
         home, device: where its stream belongs, and where it is now.
         route: where the segments of its jobs belong; empty for a stage without segments.
         moves: when it left a device, and which.
+        row: its starts in the table, under policy "table".
     """
 
     index: int
@@ -58,6 +60,7 @@ class Task:
     home: DeviceQueue
     device: DeviceQueue
     route: tuple[DeviceQueue, ...] = ()
+    row: Row | None = None
     waiting: deque[Job] = field(default_factory=deque)
     occupant: Job | None = None
     released: int = 0
@@ -101,6 +104,8 @@ class Activation:
         open_jobs: jobs whose outcome is not decided.
         working: jobs whose work may still read the inputs.
         decision: the buffer that consumers will read, once there is one.
+        ready_ns, planned_ns: when it may start by plan, and when its jobs are done by plan; only
+            under policy "table".
     """
 
     id: int
@@ -115,6 +120,8 @@ class Activation:
     bound: bool = False
     absent: tuple[str, ...] = ()
     decision: Buffer | None = None
+    ready_ns: int = 0
+    planned_ns: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -31,7 +31,8 @@ from avrt.kernel.queues import DeviceQueue
 from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
-from avrt.kernel.timers import DUE, SHED
+from avrt.kernel.table import Row
+from avrt.kernel.timers import DUE, SHED, START
 from avrt.model.commands import Command, Discard, Record, Vote
 from avrt.model.events import (
     Arrived,
@@ -71,6 +72,7 @@ class Kernel:
     """
 
     def __init__(self, spec: PipelineSpec, *, recorded: Sequence[str] = ()) -> None:
+        assert (spec.policy == "table") == (spec.table is not None), "a table is planned at load"
         devices = {d.name: DeviceQueue(d, spec.policy) for d in spec.devices}
         for device in spec.devices:
             devices[device.name].places = [devices[place.name] for place in spec.places(device)]
@@ -83,6 +85,7 @@ class Kernel:
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
         self._stopping = False
+        self._planned = spec.table is not None
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
         self._lifecycle.bind = self._releases.bind
@@ -160,7 +163,7 @@ class Kernel:
         self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
-        if stirred or out:  # a call that only moves time decides nothing, under llf either
+        if stirred or out or self._planned:  # mere time decides nothing but that a start has come
             self._lifecycle.dispatch()
         return out
 
@@ -309,7 +312,7 @@ class Kernel:
     def _fire_job_timer(self, phase: int, job: Job) -> None:
         if phase == DUE:
             self._lifecycle.due_passed(job)
-        elif job.start_ns is None:
+        elif phase == SHED and job.start_ns is None:
             self._lifecycle.latest_start_passed(job)
 
     def _stop(self) -> None:
@@ -335,7 +338,7 @@ class Kernel:
         """Whether a timer still means something."""
         subject = entry[3]
         if isinstance(subject, Job):
-            started = entry[1] == SHED and subject.start_ns is not None
+            started = entry[1] in {SHED, START} and subject.start_ns is not None
             return subject.outcome is None and not started
         if isinstance(subject, Watch):  # while work goes on, a waiting head may still read
             may_open = subject.live and bool(self._lifecycle.working)
@@ -353,7 +356,8 @@ def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Tas
         route = tuple(devices[segment.device] for segment in stage.segments)
         places = dict.fromkeys(place for home in route or (device,) for place in home.places)
         for name in stage.task_names:
-            task = Task(len(tasks), name, stage, device, device, route)
+            row = None if spec.table is None else Row(spec.table, name)
+            task = Task(len(tasks), name, stage, device, device, route, row)
             tasks.append(task)
             for place in places:
                 place.serve(stage.criticality)

@@ -15,7 +15,8 @@ from avrt.kernel.job import NEVER_NS, Course
 from avrt.kernel.monitor import Window, explain_miss
 from avrt.kernel.notices import dispatch_of, record_of
 from avrt.kernel.policy import latest_start_ns
-from avrt.kernel.timers import DUE, SHED
+from avrt.kernel.table import note_start
+from avrt.kernel.timers import DUE, SHED, START
 from avrt.model.commands import Abort, Preempt, Record, Resume
 from avrt.model.records import OverrunRecord
 
@@ -79,12 +80,18 @@ class Lifecycle:
             self._end(waiting.popleft(), "shed", "queue_full")
         waiting.append(job)
         if task.occupant is None and (full or len(waiting) == 1):
-            task.device.push(waiting[0], self._state.mode)
+            self._make_ready(waiting[0])
 
     def _offer(self, task: Task) -> None:
         """Make the first waiting job ready if its stream is idle."""
         if task.occupant is None and task.waiting and not task.lost:
-            task.device.push(task.waiting[0], self._state.mode)
+            self._make_ready(task.waiting[0])
+
+    def _make_ready(self, job: Job) -> None:
+        device = job.task.device
+        device.push(job, self._state.mode)
+        if device.planned and job.key[0] > self._state.now_ns:
+            self._timers.add(job.key[0], START, job)
 
     # Dispatch
 
@@ -99,6 +106,8 @@ class Lifecycle:
         state = self._state
         choice = device.peek()
         if choice is None or device.lost:
+            return False
+        if device.planned and choice.key[0] > state.now_ns:
             return False
         victim = urgent = None
         if device.free_slots == 0:  # so it is preemptive
@@ -145,6 +154,8 @@ class Lifecycle:
             if task.route:
                 job.course = Course()
             self.working[job.id] = job
+            if job.device.planned:
+                note_start(job, parameters.wcet_ns, state)
             state.out.append(dispatch_of(job, 0, parameters.variant))
         assert job.device is not None
         job.device.occupy(job, state.now_ns)

@@ -3,6 +3,7 @@
 A miss is raised by the deadline timer while the job is open. Its explanation partitions the time
 from release to miss, by who held the slot:
 
+* planned: under a table, until its planned start;
 * running: the job itself;
 * waiting: a job ordered before it, or its own task's predecessor;
 * blocking: a job ordered later (started first and not preempted, or more critical).
@@ -53,9 +54,15 @@ def _partition(job: Job, device: DeviceQueue, start_ns: int, end_ns: int) -> Ite
     stretches = device.history[first:]
     stretches += [(other, other.since_ns or 0, end_ns) for other in device.running]
     edges = {start_ns, end_ns, max(start_ns, min(job.arrival_ns, end_ns))}
+    planned_ns = job.key[0] if device.planned else start_ns
+    if start_ns < planned_ns < end_ns:
+        edges.add(planned_ns)
     for _, begin, end in stretches:
         edges.update(edge for edge in (begin, end) if start_ns < edge < end_ns)
     for from_ns, until_ns in pairwise(sorted(edges)):
+        if from_ns < planned_ns:
+            yield "planned", "", None, from_ns, until_ns
+            continue
         holders = [other for other, begin, end in stretches if begin <= from_ns < end]
         yield (*_classify(job, holders, device.slots), from_ns, until_ns)
 

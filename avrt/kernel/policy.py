@@ -8,6 +8,7 @@
 | fp | (declared priority, release); 1 is the most urgent | |
 | fifo | release | |
 | llf | latest start: due time minus remaining wcet | Mok 1983 |
+| table | planned start, before which it is not started | Kopetz 1997 |
 
 The laxity of a waiting job shrinks with time and that of a running one does not; since `latest
 start = now + laxity`, comparing latest starts at one instant compares laxities, and a waiting
@@ -42,6 +43,12 @@ def least_laxity(job: Job, parameters: TaskParameters) -> Key:
     return (latest_start_ns(job, parameters), 0)
 
 
+def planned_start(job: Job, _parameters: TaskParameters) -> Key:
+    row = job.task.row
+    assert row is not None
+    return (row.next_start_ns(job.activation.ready_ns), 0)
+
+
 def latest_start_ns(job: Job, parameters: TaskParameters) -> int:
     """Return the last instant at which the job can start, or go on, and still be in time."""
     return job.due_ns - max(0, parameters.wcet_ns - job.executed_ns)
@@ -54,4 +61,5 @@ KEYS: dict[Policy, Callable[[Job, TaskParameters], Key]] = {
     "fp": fixed_priority,
     "fifo": first_in_first_out,
     "llf": least_laxity,
+    "table": planned_start,
 }

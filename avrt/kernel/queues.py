@@ -34,7 +34,8 @@ class DeviceQueue:
     """One device: its ready heap, its slots, and who held them since the oldest open release.
 
     `places` are where its streams may run: here, then on its fallback, on that one's, and so on.
-    `visitors` are tasks whose jobs come here for a segment and go on elsewhere.
+    `visitors` are tasks whose jobs come here for a segment and go on elsewhere. Under a table it is
+    `planned`: no job starts before its key, and criticality changes nothing.
     """
 
     def __init__(self, spec: DeviceSpec, policy: Policy) -> None:
@@ -50,6 +51,7 @@ class DeviceQueue:
         self._history_limit = HISTORY_MIN
         self.key_of = KEYS[policy]
         self._dynamic = policy == "llf"
+        self.planned = policy == "table"
         self._entries_max = ENTRIES_SPARE
         self._urgent: dict[Criticality, list[Entry]] = {}
         self._levels: list[Criticality] = []
@@ -67,7 +69,7 @@ class DeviceQueue:
         if level not in self._levels:
             self._levels.append(level)
             self._levels.sort()
-            self.graded = len(self._levels) > 1
+            self.graded = len(self._levels) > 1 and not self.planned
 
     def push(self, job: Job, mode: Mode, *, running_first: bool = False) -> None:
         """Make a job ready; its key is computed here, once per stay in the queue.

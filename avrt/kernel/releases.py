@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from avrt.kernel.chains import NO_HEADS, Chains
 from avrt.kernel.job import Activation, Job
 from avrt.kernel.sync import Synchroniser, SyncSet
+from avrt.kernel.table import published_by_plan_ns, ready_by_plan_ns
 from avrt.kernel.timers import PUBLISH, RELEASE, SYNC
 from avrt.model.commands import Publish, Record
 from avrt.model.records import SyncRecord
@@ -73,6 +74,7 @@ class Releases:
         self._jobs = 0
         self.chains = Chains(spec, state)
         self._has_chains = bool(spec.chains)
+        self._planned = spec.table is not None
         self._wire(spec)
         for index, stage in enumerate(spec.stages):
             if stage.period_ns is not None:
@@ -107,7 +109,9 @@ class Releases:
         capture_ns = event.capture_ns
         heads = self.chains.read(event.source, capture_ns)
         buffer = state.buffers.make(event.buffer, event.source, capture_ns, heads)
-        self._distribute(buffer, min(event.log_ns, state.now_ns))
+        release_ns = min(event.log_ns, state.now_ns)
+        buffer.planned_ns = release_ns
+        self._distribute(buffer, release_ns)
 
     def output(self, job: Job, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
@@ -129,6 +133,8 @@ class Releases:
         state, buffer = self._state, activation.decision
         assert buffer is not None
         state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
+        if self._planned:
+            buffer.planned_ns = published_by_plan_ns(activation)
         if buffer.heads:
             self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
@@ -225,6 +231,8 @@ class Releases:
             self._activations, stage, release_ns, due_ns, capture_ns, inputs, jobs, copies, copies
         )
         self._activations += 1
+        if self._planned:
+            activation.ready_ns = ready_by_plan_ns(stage, release_ns, inputs)
         for task in tasks:
             jobs.append(
                 Job(self._jobs, activation, task, task.released, release_ns, now_ns, due_ns)

@@ -1,7 +1,8 @@
 """Everything that is due at a known time, in one heap.
 
 Entries at one time are ordered by phase, as the contract orders an instant: deadlines and aborts,
-publications at deadlines, shedding, timer releases. Timeouts of synchronised sets and promises of
+publications at deadlines, shedding, timer releases; planned starts of a table only wake the kernel,
+since every call has its dispatch pass. Timeouts of synchronised sets and promises of
 chains are only noted here and judged later in the instant, because an arrival or a publication at
 that instant keeps them. A driver that wakes late meets the entries in the order of their nominal
 times within each phase. An entry whose subject has moved on (a job that ended,
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from heapq import heappush
 
-DUE, PUBLISH, SHED, SYNC, RELEASE, CHAIN = range(6)
+DUE, PUBLISH, SHED, SYNC, RELEASE, CHAIN, START = range(7)
 
 Entry = tuple[int, int, int, object]
 

@@ -24,6 +24,7 @@ from avrt.model.records import (
     OverrunRecord,
     ResourceRecord,
     SyncRecord,
+    TableRecord,
     VoteRecord,
     WindowRecord,
 )
@@ -55,6 +56,7 @@ class StageFigures:
         self.first_fault: str | None = None
         self.reported_late = 0
         self.overruns = 0
+        self.start_late = Distribution()
         self.violations = 0
         self.absent: Counter[str] = Counter()
         self.anomalies: dict[str, int] = {}
@@ -133,6 +135,7 @@ class StageFigures:
             "first_fault": self.first_fault,
             "reported_late": self.reported_late,
             "overruns": self.overruns,
+            "start_late_ns": self.start_late.summary(),
             "window_violations": self.violations,
             "absent_inputs": dict(sorted(self.absent.items())),
             "anomalies": dict(self.anomalies),
@@ -208,6 +211,8 @@ class RunFigures:
                 self.chains[record.chain].broken[record.promise] += 1
             case OverrunRecord():
                 self.stage_of(record.task).overruns += 1
+            case TableRecord():
+                self.stage_of(record.task).start_late.add(record.late_ns)
             case WindowRecord():
                 self.stage_of(record.task).violations += 1
             case FaultRecord():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
+from avrt.model.table import check_table
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def check(spec: PipelineSpec) -> None:
     check_keeping(spec)
     topological_order(spec)
     _check_policy(spec)
+    check_table(spec)
     for chain in spec.chains:
         _check_chain(spec, chain)
 

@@ -12,7 +12,7 @@ from avrt.model.frozen import frozen
 Outcome = Literal["met", "late", "aborted", "skipped", "shed"]
 OUTCOMES: tuple[Outcome, ...] = ("met", "late", "aborted", "skipped", "shed")
 Promise = Literal["reaction", "age"]
-IntervalKind = Literal["running", "blocking", "waiting"]
+IntervalKind = Literal["running", "blocking", "waiting", "planned"]
 
 
 @frozen
@@ -71,9 +71,10 @@ class JobRecord:
 class Interval:
     """Part of the time between release and miss, and who caused it.
 
-    `running`: the job itself ran. `blocking`: a job ordered later held the slot. `waiting`: a job
-    ordered before, or the task's own predecessor, held it; with no holder the kernel had not been
-    told of the release yet. `by` and `job` name the holder.
+    `planned`: its start in the table had not come. `running`: the job itself ran. `blocking`: a job
+    ordered later held the slot. `waiting`: a job ordered before, or the task's own predecessor,
+    held it; with no holder the kernel had not been told of the release yet. `by` and `job` name the
+    holder.
     """
 
     kind: IntervalKind
@@ -108,6 +109,20 @@ class OverrunRecord:
     task: str
     at_ns: int
     budget_ns: int
+
+
+@frozen
+class TableRecord:
+    """A job started at `at_ns`, later than its planned start in the table."""
+
+    job: int
+    task: str
+    at_ns: int
+    planned_ns: int
+
+    @property
+    def late_ns(self) -> int:
+        return self.at_ns - self.planned_ns
 
 
 @frozen
@@ -204,6 +219,7 @@ AnyRecord = (
     JobRecord
     | MissRecord
     | OverrunRecord
+    | TableRecord
     | WindowRecord
     | ChainRecord
     | ChainBroken

@@ -15,8 +15,8 @@ from avrt.model.frames import TransformSpec  # noqa: TC001 - the codec reads the
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Policy = Literal["edf", "rm", "dm", "fp", "llf", "fifo"]
-POLICIES: tuple[Policy, ...] = ("edf", "rm", "dm", "fp", "llf", "fifo")
+Policy = Literal["edf", "rm", "dm", "fp", "llf", "fifo", "table"]
+POLICIES: tuple[Policy, ...] = ("edf", "rm", "dm", "fp", "llf", "fifo", "table")
 SourceType = Literal["camera", "lidar", "radar", "imu", "gnss", "can"]
 OnMiss = Literal["continue", "abort", "skip_next"]
 OnOverrun = Literal["report", "abort"]
@@ -189,10 +189,31 @@ class ChainSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """When jobs of one task start, ns from the beginning of each cycle, ascending."""
+
+    task: str
+    starts_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """A time-triggered table: it begins at pipeline time 0 and repeats every cycle."""
+
+    cycle_ns: int
+    rows: tuple[TableRow, ...]
+
+    def starts_ns(self, task: str) -> tuple[int, ...]:
+        """Return the starts of a task within the cycle."""
+        return next(row.starts_ns for row in self.rows if row.task == task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineSpec:
     """Everything the kernel and the drivers need to know before time starts.
 
     Attributes:
+        table: what policy "table" executes; None until it is computed, and under other policies.
         transforms: where the sensors are mounted.
         cameras: models of cameras, by frame.
         tf_topics: topics of the log that hold more transforms.
@@ -207,6 +228,7 @@ class PipelineSpec:
     transforms: tuple[TransformSpec, ...] = ()
     cameras: tuple[CameraSpec, ...] = ()
     tf_topics: tuple[str, ...] = ()
+    table: TableSpec | None = None
 
     def stage(self, name: str) -> StageSpec:
         return next(stage for stage in self.stages if stage.name == name)

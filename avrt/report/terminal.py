@@ -197,6 +197,8 @@ def spent_time(miss: MissRecord) -> str:
 def _cause(task: str, kind: str, by: str) -> str:
     if kind == "running":
         return "running"
+    if kind == "planned":
+        return "until its start in the table"
     if kind == "blocking":
         return f"blocked by {by}"
     if by == task:
@@ -264,6 +266,10 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {anomaly} ({count}x)", style="yellow")
     if stage.overruns:
         yield Text(f"{spec.name}: {_jobs(stage.overruns)} overran the budget", style="yellow")
+    late_ns = stage.start_late.summary()["max"]
+    if late_ns is not None:
+        what = f"started later than the table says, by up to {format_ns(late_ns)}"
+        yield Text(f"{spec.name}: {_jobs(len(stage.start_late))} {what}", style="yellow")
     if stage.violations:
         yield Text(f"{spec.name}: {stage.violations} (m,k) violations", style="red")
     p99 = stage.host_execution.summary()["p99"]

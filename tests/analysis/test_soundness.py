@@ -11,8 +11,7 @@ from worlds import worlds
 from avrt.analysis.holistic import solve
 from avrt.analysis.schedulability import analyse
 from avrt.model.records import ChainRecord
-from avrt.model.spec import POLICIES
-from pipelines import examples
+from pipelines import ONLINE, examples
 
 
 def check_world(world):
@@ -60,7 +59,7 @@ def test_no_run_exceeds_what_is_known(world):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ONLINE)
 def test_no_run_of_a_thousand_exceeds_what_is_known(policy):
     @given(worlds(policies=(policy,)))
     @examples(170)  # 5,000 each with --hypothesis-profile=nightly

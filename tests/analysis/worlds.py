@@ -10,7 +10,6 @@ from avrt.drivers.simulate import simulate
 from avrt.model.events import Arrived
 from avrt.model.graph import check
 from avrt.model.spec import (
-    POLICIES,
     ChainSpec,
     Criticality,
     DeviceSpec,
@@ -21,7 +20,7 @@ from avrt.model.spec import (
     StageSpec,
     SyncSpec,
 )
-from pipelines import Picker
+from pipelines import ONLINE, Picker
 
 UNTIL_NS = 300
 WCETS = (1, 1, 2, 3, 4, 6, 9)
@@ -72,7 +71,7 @@ class World:
 
 
 @st.composite
-def worlds(draw, *, policies=POLICIES, simple=False, preemptive=(False, False, True), wcets=WCETS):
+def worlds(draw, *, policies=ONLINE, simple=False, preemptive=(False, False, True), wcets=WCETS):
     """Return random worlds; `simple` ones have one device and no triggers between stages."""
     pick = Picker(draw, 40)
     devices = tuple(

@@ -103,13 +103,7 @@ MISTAKES = [
         "unknown policy",
         "policy: edf",
         "policy: edff",
-        "2: policy: expected one of edf, rm, dm, fp, llf, fifo, found 'edff'; did you mean 'edf'?",
-    ),
-    (
-        "policy of a later version",
-        "policy: edf",
-        "policy: table",
-        "2: policy: policy 'table' is not available in this version; remove it",
+        "2: policy: expected one of edf, rm, dm, fp, llf, fifo, table, found 'edff'; did you mean 'edf'?",
     ),
     (
         "yes for true",

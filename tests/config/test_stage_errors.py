@@ -224,7 +224,6 @@ LATER = [
         "19: stages.fuse.redundancy: redundancy",
     ),
     ("policy: edf", "ladder: {}", "2: ladder: a degradation ladder"),
-    ("policy: edf", "table: {}", "2: table: the time-triggered table"),
 ]
 
 

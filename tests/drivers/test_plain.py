@@ -12,14 +12,13 @@ from avrt.errors import SpecError
 from avrt.model.events import Arrived
 from avrt.model.graph import check
 from avrt.model.spec import (
-    POLICIES,
     ChainSpec,
     Criticality,
     DeviceSpec,
     RedundancySpec,
     SegmentSpec,
 )
-from pipelines import Picker, examples
+from pipelines import ONLINE, Picker, examples
 
 UNTIL = 90
 
@@ -28,7 +27,7 @@ UNTIL = 90
 def plain_sets(draw):
     """Random plain pipelines, arrivals of their sources, and execution times in turn."""
     pick = Picker(draw, 60)
-    policy = pick(POLICIES)
+    policy = pick(ONLINE)
     devices = tuple(
         DeviceSpec(
             name=f"d{i}",

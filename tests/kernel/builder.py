@@ -47,7 +47,15 @@ class Bench:
     """
 
     def __init__(
-        self, *stages, devices=(), policy="edf", chains=(), recorded=(), sources=(), periods=None
+        self,
+        *stages,
+        devices=(),
+        policy="edf",
+        chains=(),
+        recorded=(),
+        sources=(),
+        periods=None,
+        **spec,
     ):
         made = {s.name for s in stages}
         read = [i.source for s in stages for i in s.inputs if i.source not in made]
@@ -61,6 +69,7 @@ class Bench:
             ),
             stages=stages,
             chains=tuple(chains),
+            **spec,
         )
         check(self.spec)
         self.kernel = Kernel(self.spec, recorded=recorded)

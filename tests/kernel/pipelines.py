@@ -23,8 +23,11 @@ from avrt.model.spec import (
     SourceSpec,
     StageSpec,
     SyncSpec,
+    TableRow,
+    TableSpec,
 )
 
+ONLINE = tuple(policy for policy in POLICIES if policy != "table")  # a table has its own tests
 FAULTS = ("stream_lost", "device_lost", "device_back", "mode_requested")
 HOUR = 10**9  # a budget or a deadline that never comes
 
@@ -93,7 +96,7 @@ def _turn(values, place, index):
 class Limits:
     """What a property needs of its scenarios; the default allows everything."""
 
-    policies: tuple[str, ...] = POLICIES
+    policies: tuple[str, ...] = ONLINE
     preemptive: tuple[bool, ...] = (False, True)
     slots_max: int = 3
     devices_max: int = 3
@@ -213,8 +216,22 @@ def pipelines(draw, limits):
         stages=tuple(stages),
         chains=chains,
     )
+    if policy == "table":
+        spec = _with_table(Picker(draw, 60), spec)
     check(spec)
     return spec
+
+
+def _with_table(pick, spec):
+    """Return a pipeline with any table, right or wrong; nothing is preemptive."""
+    cycle_ns = pick.integer(4, 24)
+    rows = []
+    for task in [name for stage in spec.stages for name in stage.task_names]:
+        starts = {pick(range(cycle_ns)) for _ in range(pick.integer(1, 4))}
+        rows.append(TableRow(task=task, starts_ns=tuple(sorted(starts))))
+    devices = tuple(replace(device, preemptive=False) for device in spec.devices)
+    table = TableSpec(cycle_ns=cycle_ns, rows=tuple(rows))
+    return replace(spec, devices=devices, table=table)
 
 
 def _devices(pick, limits):

@@ -14,8 +14,8 @@ from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
 from avrt.model.events import Completed, DeviceBack, DeviceLost, Failed, Hung, StreamLost
 from avrt.model.graph import release_periods
 from avrt.model.records import JobRecord, MissRecord, OverrunRecord, WindowRecord
-from avrt.model.spec import POLICIES, Criticality
-from pipelines import Limits, examples, scenarios
+from avrt.model.spec import Criticality
+from pipelines import ONLINE, Limits, examples, scenarios
 
 QM = (Criticality.QM,)
 LASTING = {"faults": False, "failures": False}
@@ -223,7 +223,7 @@ def test_on_a_device_that_is_not_preemptive_work_runs_from_start_to_end(scenario
     assert all(len(stretches) == 1 for stretches in Ledger.of(trace).stretches.values())
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ONLINE)
 @examples(12)
 @given(data=scenarios(Limits(criticality=QM, same_instant=False, fallback=False)))
 def test_each_dispatch_takes_the_first_ready_job_of_the_total_order(policy, data):
@@ -237,7 +237,7 @@ def test_each_dispatch_takes_the_first_ready_job_of_the_total_order(policy, data
             assert job == min(ready, key=lambda j: watcher.order(ledger, call.at_ns, j))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ONLINE)
 @examples(10)
 @given(data=scenarios(Limits(criticality=QM, same_instant=False, preemptive=(True,), **LASTING)))
 def test_on_a_preemptive_device_no_ready_job_is_ordered_before_a_running_one(policy, data):
