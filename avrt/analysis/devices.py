@@ -50,6 +50,8 @@ SOURCES = {
     "gfb": "density (Goossens et al. 2003)",
     "bak": "load (Baker 2003)",
     "bcl": "interference (Bertogna et al. 2005)",
+    "table": "starts of the table (Kopetz 1997)",
+    "table_jitter": "starts of the table, releases with jitter",
 }
 
 

@@ -11,7 +11,7 @@ missing or too old is no matter of scheduling and is not looked at.
 
 A response is exact where the tasks of a device have no known phases to each other, or where all
 may be released together and that is the worst (preemptive fixed priorities), so that the worst
-busy window of the analysis can really happen.
+busy window of the analysis can really happen; and under a table, which is what happens.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from avrt.analysis.devices import SOURCES
 from avrt.analysis.figure import Figure, Verdict, unknown
 from avrt.analysis.holistic import Solution, solve
 from avrt.analysis.tasks import overloaded
+from avrt.analysis.time_triggered import solve_table
 from avrt.model.graph import release_periods
 from avrt.units import format_ns
 
@@ -116,13 +117,13 @@ def meets(spec: PipelineSpec) -> bool:
     """Whether a checked pipeline meets all its promises; faster than to find out why not."""
     if any(stage.wcet_ns > stage.deadline_ns for stage in spec.stages):
         return False
-    solution = solve(spec, until_late=True)
+    solution = solve(spec, until_late=True) if spec.table is None else solve_table(spec)
     return not solution.is_late and _judge(spec, solution).verdict == "meets"
 
 
 def analyse(spec: PipelineSpec) -> Findings:
     """Return what is known of a checked pipeline."""
-    return _judge(spec, solve(spec))
+    return _judge(spec, solve(spec) if spec.table is None else solve_table(spec))
 
 
 def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
@@ -166,7 +167,9 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
     members = [
         m for found in solution.members.values() for m in found if m.stage.device == device.name
     ]
-    exact = slowest.test == "alone" or _is_exact(spec, device, slowest, members, solution)
+    exact = slowest.test in {"alone", "table"} or _is_exact(
+        spec, device, slowest, members, solution
+    )
     return Figure(response_ns, "exact" if exact else "bound", SOURCES[slowest.test])
 
 

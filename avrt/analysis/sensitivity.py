@@ -135,8 +135,10 @@ def with_deadline(spec: PipelineSpec, name: str, deadline_ns: int) -> PipelineSp
 def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:
     """Return the pipeline under fixed priorities as Audsley would assign them, device by device.
 
-    Releases are taken as they are under the present policy; None when a device has no order.
+    Releases are taken as they are under the present policy (edf instead of a table); None when a
+    device has no order.
     """
+    spec = _without_table(spec)
     solution = solve(spec)
     priorities: dict[str, int] = {}
     for device in spec.devices:
@@ -154,6 +156,10 @@ def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:
             priorities[stage.name] = max(places[name] for name in stage.task_names)
     stages = tuple(replace(stage, priority=priorities[stage.name]) for stage in spec.stages)
     return replace(spec, policy="fp", stages=stages)
+
+
+def _without_table(spec: PipelineSpec) -> PipelineSpec:
+    return spec if spec.table is None else replace(spec, policy="edf", table=None)
 
 
 def _paces(spec: PipelineSpec) -> dict[str, int]:
@@ -175,7 +181,7 @@ def _policies(spec: PipelineSpec) -> Iterator[Change]:
     others: tuple[Policy, ...] = ("edf", "dm", "rm")
     for policy in others:
         paced = policy != "rm" or None not in release_periods(spec).values()
-        changed = replace(spec, policy=policy)
+        changed = replace(spec, policy=policy, table=None)
         if policy != spec.policy and paced and meets(changed):
             yield Change(("policy",), f"policy {policy}", 0.0, changed)
     ordered = with_optimal_priorities(spec)

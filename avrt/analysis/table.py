@@ -1,9 +1,13 @@
-"""A time-triggered table: does every planned start find its slot free, and its job in time?
+"""A time-triggered table: when its jobs run, and what is wrong with it.
 
-A table repeats every cycle and starts jobs at fixed offsets in it (Kopetz 1997). It is right when
-at no time more jobs are on their slots than there are, each taken as long as its wcet, and when
-each job ends by its deadline after the last release that it can serve. The verdict is exact: the
-table is what happens.
+A table repeats every cycle and starts jobs at fixed offsets in it (Kopetz 1997). Sources are taken
+to send in phase with it: message k at k periods from time 0 on, up to the declared jitter later.
+Then everything is known: job k of a stage is released by its timer, or by message k of its trigger,
+and takes the first start of its row from when it is ready by plan that job k - 1 has not taken
+(`avrt.kernel.table`). After the first cycles that repeats, and no later cycle is better.
+
+A table is right when at no time more jobs are on their slots than there are, each taken as long
+as its wcet, when every release of a cycle has a start, and when each job ends in time.
 """
 
 from __future__ import annotations
@@ -11,64 +15,291 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from avrt.model.graph import release_periods, topological_order
+from avrt.model.table import next_start_ns
+from avrt.units import format_ns
 
-    from avrt.analysis.tasks import Task
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from avrt.model.spec import DeviceSpec, PipelineSpec, StageSpec, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The starts of one task within a cycle, ns from its beginning."""
+class Moment:
+    """A release or a publication, ns from the beginning of the cycle that its root arrives in.
 
-    task: Task
-    starts_ns: tuple[int, ...]
-
-
-def table_faults(rows: Sequence[Row], cycle_ns: int, slots: int = 1) -> list[str]:
-    """Return what is wrong with a table, in words; nothing when it is right."""
-    return [*_outside(rows, cycle_ns), *_late(rows, cycle_ns), *_crowded(rows, cycle_ns, slots)]
-
-
-def worst_response_ns(row: Row, cycle_ns: int) -> int | None:
-    """Return the worst response of a task in a table; None where not every release has a start.
-
-    Releases are periodic from 0 on; the cycle holds a whole number of periods.
+    Attributes:
+        earliest_ns: when it is if all before it takes its best case.
+        planned_ns: when it is by plan: if all before it takes its wcet.
+        capture_ns: of the data.
     """
-    releases = range(0, cycle_ns, row.task.period_ns)
-    if cycle_ns % row.task.period_ns or len(releases) != len(row.starts_ns):
+
+    earliest_ns: int
+    planned_ns: int
+    capture_ns: int
+
+    def later(self, ns: int) -> Moment:
+        return Moment(self.earliest_ns + ns, self.planned_ns + ns, self.capture_ns + ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one stage, or source, does in a cycle of a table, job by job.
+
+    Attributes:
+        root: the source or timer that begins it; "" for a synchronised set.
+        nominal_ns: when its root arrives.
+        starts_ns: by task.
+    """
+
+    root: str
+    nominal_ns: tuple[int, ...]
+    releases: tuple[Moment, ...]
+    starts_ns: Mapping[str, tuple[int, ...]]
+    outputs: tuple[Moment, ...]
+
+    def over(self, cycles: int, cycle_ns: int) -> list[Moment]:
+        """Return the outputs of that many cycles in a row."""
+        return [moment.later(n * cycle_ns) for n in range(cycles) for moment in self.outputs]
+
+
+Lines = dict[str, "Line | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The worst of a stage in a table.
+
+    Attributes:
+        response_ns: from release to completion.
+        slack_ns: from completion to due.
+        fixed: no declared jitter can let a job start sooner than that.
+    """
+
+    response_ns: int
+    slack_ns: int
+    fixed: bool
+
+
+def table_faults(spec: PipelineSpec, table: TableSpec) -> list[tuple[str, str]]:
+    """Return the tasks and what is wrong with their rows, in words; nothing when it is right.
+
+    Where a rate is not known nothing is said about releases.
+    """
+    lines = lines_of(spec, table)
+    return [
+        *_unserved(spec, table),
+        *(fault for device in spec.devices for fault in _crowded(spec, device, table)),
+        *_late(spec, table, lines),
+    ]
+
+
+def lines_of(spec: PipelineSpec, table: TableSpec, *, jitter: bool = True) -> Lines:
+    """Return what every source and stage does; None where it is not known, or not served."""
+    periods = release_periods(spec)
+    lines: Lines = {
+        source.name: source_line(source.name, periods[source.name], table.cycle_ns)
+        for source in spec.sources
+    }
+    for stage in topological_order(spec):
+        releases = released(stage, lines, table.cycle_ns, jitter=jitter)
+        lines[stage.name] = None if releases is None else _run(stage, releases, table, lines)
+    return lines
+
+
+def outcomes(spec: PipelineSpec, table: TableSpec) -> dict[str, Outcome | None]:
+    """Return the worst of every stage; None where it is not known, or not served."""
+    latest, soonest = (lines_of(spec, table, jitter=jitter) for jitter in (True, False))
+    found: dict[str, Outcome | None] = {}
+    for stage in spec.stages:
+        late, soon = latest[stage.name], soonest[stage.name]
+        known = late is not None and soon is not None
+        found[stage.name] = _outcome(stage, late, soon) if known else None  # type: ignore[arg-type]
+    return found
+
+
+# What happens when
+
+
+def source_line(name: str, period_ns: int | None, cycle_ns: int) -> Line | None:
+    """Return what a source sends, in phase with the table; None if not a whole number a cycle."""
+    if period_ns is None or cycle_ns % period_ns:
         return None
-    waits = [start - at for start, at in zip(sorted(row.starts_ns), releases, strict=True)]
-    return max(waits) + row.task.wcet_ns if min(waits) >= 0 else None
+    times = tuple(range(0, cycle_ns, period_ns))
+    return Line(name, times, (), {}, tuple(Moment(at, at, at) for at in times))
 
 
-def _outside(rows: Sequence[Row], cycle_ns: int) -> Iterator[str]:
-    for row in rows:
-        for start_ns in row.starts_ns:
-            if not 0 <= start_ns < cycle_ns:
-                yield f"{row.task.name}: the start at {start_ns} ns is not within the cycle"
+def released(
+    stage: StageSpec, lines: Mapping[str, Line | None], cycle_ns: int, *, jitter: bool = True
+) -> tuple[Moment, ...] | None:
+    """Return the releases of a stage in a cycle; None where they are not known."""
+    jitter_ns = stage.jitter_ns if jitter else 0
+    if stage.period_ns is not None:
+        if cycle_ns % stage.period_ns:
+            return None
+        return tuple(
+            release_of(stage, index, (), jitter_ns) for index in range(cycle_ns // stage.period_ns)
+        )
+    names = releasers(stage)
+    groups = [line.outputs for name in names if (line := lines[name]) is not None]
+    if len(groups) < len(names) or len({len(group) for group in groups}) > 1:
+        return None
+    moments = enumerate(zip(*groups, strict=True))
+    found = tuple(release_of(stage, index, inputs, jitter_ns) for index, inputs in moments)
+    is_set = stage.sync is None or _is_complete(stage, groups, found, cycle_ns)
+    return found if is_set else None
 
 
-def _late(rows: Sequence[Row], cycle_ns: int) -> Iterator[str]:
-    for row in rows:
-        response_ns = worst_response_ns(row, cycle_ns)
-        if response_ns is None:
-            yield f"{row.task.name}: the starts do not serve one release each"
-        elif response_ns > row.task.deadline_ns:
-            limit_ns = row.task.deadline_ns
-            yield f"{row.task.name}: done {response_ns} ns after its release, due {limit_ns} ns"
+def releasers(stage: StageSpec) -> tuple[str, ...]:
+    """Return the names of what releases a stage with its messages."""
+    if stage.sync is not None:
+        return tuple(item.source for item in stage.inputs)
+    trigger = stage.trigger_input
+    return () if trigger is None else (trigger.source,)
 
 
-def _crowded(rows: Sequence[Row], cycle_ns: int, slots: int) -> Iterator[str]:
+def release_of(stage: StageSpec, index: int, inputs: Sequence[Moment], jitter_ns: int) -> Moment:
+    """Return release number `index` of a cycle, by these messages or by a timer."""
+    if stage.period_ns is not None:
+        at_ns = stage.offset_ns + index * stage.period_ns
+        return Moment(at_ns, at_ns + jitter_ns, at_ns)
+    return Moment(
+        max(moment.earliest_ns for moment in inputs),
+        max(moment.planned_ns for moment in inputs) + jitter_ns,
+        min(moment.capture_ns for moment in inputs),
+    )
+
+
+def published(stage: StageSpec, release: Moment, starts_ns: Sequence[int]) -> Moment:
+    """Return the output of an activation whose jobs start then."""
+    earliest_ns = max(starts_ns) + (stage.bcet_ns or 1)
+    planned_ns = max(starts_ns) + stage.wcet_ns
+    capture_ns = release.capture_ns
+    if stage.publish == "at_deadline":
+        from_capture = stage.deadline_from == "capture"
+        base = (
+            (capture_ns, capture_ns) if from_capture else (release.earliest_ns, release.planned_ns)
+        )
+        earliest_ns = max(earliest_ns, base[0] + stage.deadline_ns)
+        planned_ns = max(planned_ns, base[1] + stage.deadline_ns)
+    elif stage.period_ns is not None and stage.redundancy is None:
+        capture_ns = max(starts_ns)  # it reads its inputs when it starts
+    return Moment(earliest_ns, planned_ns, capture_ns)
+
+
+def due_ns(stage: StageSpec, release: Moment) -> int:
+    """Return when a job is due that is released as early as can be."""
+    from_capture = stage.deadline_from == "capture"
+    return stage.deadline_ns + (release.capture_ns if from_capture else release.earliest_ns)
+
+
+def _run(
+    stage: StageSpec, releases: tuple[Moment, ...], table: TableSpec, lines: Lines
+) -> Line | None:
+    starts: dict[str, tuple[int, ...]] = {}
+    for task in stage.task_names:
+        row = table.starts_ns(task)
+        if len(row) < len(releases):
+            return None
+        starts[task] = _taken(row, table.cycle_ns, [release.planned_ns for release in releases])
+    together = zip(*starts.values(), strict=True)
+    outputs = tuple(published(stage, *pair) for pair in zip(releases, together, strict=True))
+    if stage.period_ns is not None:
+        return Line(stage.name, tuple(r.capture_ns for r in releases), releases, starts, outputs)
+    before = lines[releasers(stage)[0]]
+    assert before is not None
+    root = before.root if stage.sync is None else ""
+    return Line(root, before.nominal_ns, releases, starts, outputs)
+
+
+def _taken(row: Sequence[int], cycle_ns: int, ready_ns: Sequence[int]) -> tuple[int, ...]:
+    """Return the starts that the jobs of a cycle take; the one before has settled all."""
+    found: list[int] = []
+    for at_ns in (*(ns - cycle_ns for ns in ready_ns), *ready_ns):
+        from_ns = max(at_ns, found[-1] + 1) if found else at_ns
+        found.append(next_start_ns(row, cycle_ns, from_ns))
+    return tuple(found[len(ready_ns) :])
+
+
+def _is_complete(
+    stage: StageSpec,
+    groups: Sequence[Sequence[Moment]],
+    found: Sequence[Moment],
+    cycle_ns: int,
+) -> bool:
+    """Whether messages number k of all inputs make a set, in time, and no others do."""
+    assert stage.sync is not None
+    tolerance_ns, timeout_ns = stage.sync.tolerance_ns, stage.sync.timeout_ns
+    period_ns = cycle_ns // len(found)
+    for moments, moment in zip(zip(*groups, strict=True), found, strict=True):
+        captures = [m.capture_ns for m in moments]
+        spread_ns = max(captures) - min(captures)
+        if spread_ns > tolerance_ns or moment.planned_ns > moment.capture_ns + timeout_ns:
+            return False
+        if spread_ns + tolerance_ns >= period_ns:
+            return False
+    return True
+
+
+def _outcome(stage: StageSpec, late: Line, soon: Line) -> Outcome:
+    ends = [max(starts) + stage.wcet_ns for starts in zip(*late.starts_ns.values(), strict=True)]
+    pairs = list(zip(ends, soon.releases, strict=True))
+    return Outcome(
+        max(end_ns - release.earliest_ns for end_ns, release in pairs),
+        min(due_ns(stage, release) - end_ns for end_ns, release in pairs),
+        late.starts_ns == soon.starts_ns,
+    )
+
+
+# What is wrong
+
+
+def _unserved(spec: PipelineSpec, table: TableSpec) -> Iterator[tuple[str, str]]:
+    periods, cycle = release_periods(spec), format_ns(table.cycle_ns)
+    for stage in spec.stages:
+        period_ns = periods[stage.name]
+        if period_ns is None:
+            continue
+        count, rest_ns = divmod(table.cycle_ns, period_ns)
+        for task in stage.task_names:
+            starts = len(table.starts_ns(task))
+            if rest_ns:
+                what = f"its period of {format_ns(period_ns)} does not divide the cycle of {cycle}"
+                yield task, what
+            elif starts < count:
+                yield task, f"{count} releases a cycle have {starts} of the starts they need"
+
+
+def _late(spec: PipelineSpec, table: TableSpec, lines: Lines) -> Iterator[tuple[str, str]]:
+    found = outcomes(spec, table)
+    for stage in spec.stages:
+        outcome, line = found[stage.name], lines[stage.name]
+        if outcome is not None and line is not None and outcome.slack_ns < 0:
+            limit_ns = outcome.response_ns + outcome.slack_ns
+            response = format_ns(outcome.response_ns)
+            last = max(line.starts_ns, key=lambda task: max(line.starts_ns[task]))
+            yield last, f"done up to {response} after its release, due {format_ns(limit_ns)} after"
+
+
+def _crowded(spec: PipelineSpec, device: DeviceSpec, table: TableSpec) -> Iterator[tuple[str, str]]:
+    """Yield the starts that find no slot, or their own predecessor still running."""
+    cycle_ns = table.cycle_ns
     changes: list[tuple[int, int, str]] = []
-    for row in rows:
-        for start_ns in row.starts_ns:
-            for turn in (0, 1):  # what runs on over the end of a cycle meets the next one's start
-                at_ns = start_ns + turn * cycle_ns
-                changes.append((at_ns, 1, row.task.name))
-                changes.append((at_ns + row.task.wcet_ns, -1, row.task.name))
+    for stage in spec.stages:
+        for task in stage.task_names if stage.device == device.name else ():
+            row = table.starts_ns(task)
+            following = (*row[1:], row[0] + cycle_ns)
+            for start_ns, next_ns in zip(row, following, strict=True):
+                if next_ns < start_ns + stage.wcet_ns:
+                    at = format_ns(next_ns % cycle_ns)
+                    yield task, f"its start at {at} comes before the job before it has ended"
+                for turn in (0, 1):  # what runs on over the end of a cycle meets the next start
+                    at_ns = start_ns + turn * cycle_ns
+                    changes.append((at_ns, 1, task))
+                    changes.append((at_ns + stage.wcet_ns, -1, task))
     running = 0
-    for at_ns, change, name in sorted(changes):
+    for at_ns, change, task in sorted(changes):
         running += change
-        if running > slots and change > 0 and at_ns >= cycle_ns:
-            yield f"{name}: no slot is free at {at_ns - cycle_ns} ns"
+        if running > device.slots and change > 0 and at_ns >= cycle_ns:
+            yield task, f"no slot of {device.name} is free at {format_ns(at_ns - cycle_ns)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from avrt.analysis.planner import planned
 from avrt.api.arguments import check_loops, hang_timeout_ns, wall_clock
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
@@ -76,11 +77,20 @@ class Pipeline:
 
     @property
     def spec(self) -> PipelineSpec:
-        """The pipeline as the kernel sees it.
+        """The pipeline as the kernel sees it: with the table that policy "table" executes.
 
         Raises:
-            SpecError: something that was added does not fit.
+            SpecError: something that was added does not fit, or there is no right table.
         """
+        return self.planned(self.declared)
+
+    def planned(self, spec: PipelineSpec) -> PipelineSpec:
+        """Return this pipeline, perhaps changed, with the table that it executes, if any."""
+        return self.placed(lambda: planned(spec))
+
+    @property
+    def declared(self) -> PipelineSpec:
+        """The pipeline as it was written."""
         if self.loaded is not None:
             return self.loaded.spec
         keys = dict(self._keys, stages=self._stages)
@@ -103,7 +113,7 @@ class Pipeline:
 
     def build(self) -> dict[str, BoundStage]:
         """Return one fresh instance per stage."""
-        stages = self.spec.stages
+        stages = self.declared.stages
         return {s.name: self._bind(s, binding.build_target, binding.build) for s in stages}
 
     def replay(  # noqa: PLR0913 - all after the log is optional and named

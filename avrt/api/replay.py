@@ -58,7 +58,9 @@ class Replay:
 
     def run(self, hang_timeout_ns: int, progress: Callable[[int], None] | None) -> Report:
         """Do it."""
-        spec, devices = fit_to_host(self._pipeline.check())
+        self._pipeline.check()
+        spec, devices = fit_to_host(self._pipeline.declared)
+        spec = self._pipeline.planned(spec)
         costs = _timing(self._timing, spec, self._wall)
         self._check_out(spec)
         placed = self._pipeline.placed

@@ -7,9 +7,11 @@ print(report, *unmet)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from avrt.analysis.planner import planned
 from avrt.api.report import Report
 from avrt.config.scenario import LoadedScenario
 from avrt.drivers.conditions import read_conditions
@@ -36,8 +38,13 @@ class Scenario:
 
     def __init__(self, loaded: LoadedScenario) -> None:
         self._loaded = loaded
-        self.spec = loaded.spec
-        self._prepared = prepare(loaded.spec)
+        pipeline = loaded.pipeline
+        try:
+            spec = planned(pipeline.spec)
+        except SpecError as error:
+            raise pipeline.placed(error) from None
+        self.spec = replace(loaded.spec, pipeline=spec)
+        self._prepared = prepare(self.spec)
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
@@ -73,7 +80,7 @@ class Scenario:
                 zero_ns=0,
                 conditions=conditions,
                 pipeline_json=to_json(encode(spec.pipeline)),
-                pipeline_yaml=self._loaded.pipeline_text,
+                pipeline_yaml=self._loaded.pipeline.text,
             ) as record:
                 result = run_scenario(
                     self._prepared, seed, lambda at_ns, line: record.journal(line, at_ns)

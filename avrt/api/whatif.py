@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from avrt.analysis.planner import planned
 from avrt.config.changes import change_pipeline, cost_change, cost_rules
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.whatif import read_recorded, repeat
@@ -38,6 +39,8 @@ def what_if(run: str | Path, changes: Changes, out: str | Path | None = None) ->
     """
     recorded = read_recorded(run)
     spec = change_pipeline(recorded.spec, changes)
+    if spec.table is None:
+        spec = planned(spec)
     change_cost = cost_change(cost_rules(spec, changes.cost))
     unchanged = repeat(recorded, recorded.spec)
     texts = changes.texts()

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from avrt.analysis.figure import Figure, Verdict
     from avrt.analysis.schedulability import Findings
     from avrt.analysis.sensitivity import Change, Sensitivity
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, TableSpec
 
 REMEDIES_SHOWN = 5
+STARTS_SHOWN = 10
 MISSES = 1
 STYLES = {"meets": "green", "misses": "red", "unknown": "yellow"}
 SAID = {
@@ -84,6 +85,8 @@ def _show(
     show(_stage_table(spec, findings, room))
     if findings.chains:
         show(_chain_table(findings))
+    if spec.table is not None:
+        show(_plan_table(spec.table))
     for warning in (*overload_warnings(spec), *_unbound(spec)):
         show(Text(warning, style="yellow"))
     for finding in findings.stages:
@@ -177,6 +180,15 @@ def _chain_table(findings: Findings) -> Table:
     return table
 
 
+def _plan_table(plan: TableSpec) -> Table:
+    table = _table(f"table: cycle {format_ns(plan.cycle_ns)}", "stage", "starts")
+    for row in plan.rows:
+        starts = ", ".join(format_ns(ns) for ns in row.starts_ns[:STARTS_SHOWN])
+        more = len(row.starts_ns) - STARTS_SHOWN
+        table.add_row(row.task, f"{starts}, {more} more" if more > 0 else starts)
+    return table
+
+
 def _shown(ns: int | None) -> str:
     return "-" if ns is None else format_ns(ns)
 
@@ -225,6 +237,12 @@ def check_object(
                 "verdict": chain.verdict,
             }
             for chain in findings.chains
+        },
+        "table": None
+        if spec.table is None
+        else {
+            "cycle_ns": spec.table.cycle_ns,
+            "starts_ns": {row.task: list(row.starts_ns) for row in spec.table.rows},
         },
         "sensitivity": None
         if room is None

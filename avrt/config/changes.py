@@ -69,6 +69,8 @@ class Changes:
 def change_pipeline(spec: PipelineSpec, changes: Changes) -> PipelineSpec:
     """Return the changed pipeline.
 
+    A table stays as it is, right or wrong; with any change of the policy, to "table" too, it goes.
+
     Raises:
         SpecError: a change cannot be read, or the changed pipeline means nothing.
     """
@@ -87,7 +89,8 @@ def change_pipeline(spec: PipelineSpec, changes: Changes) -> PipelineSpec:
     changed = replace(spec, devices=tuple(devices.values()), stages=tuple(stages.values()))
     if changes.policy is not None:
         word = one_of(*POLICIES)(from_python(changes.policy, ("policy",)))
-        changed = replace(changed, policy=next(policy for policy in POLICIES if policy == word))
+        policy = next(policy for policy in POLICIES if policy == word)
+        changed = replace(changed, policy=policy, table=None)
     check(changed)
     return changed
 

@@ -38,7 +38,7 @@ class LoadedScenario:
     """A scenario as it was loaded.
 
     Attributes:
-        pipeline_text: the whole pipeline file.
+        pipeline: its pipeline file.
         paths: the files read so far: the scenario and its pipeline.
     """
 
@@ -55,7 +55,7 @@ class LoadedScenario:
             raise at.fail(f"no file {str(pipeline_path)!r}{remedy}")
         loaded = pipeline_file.load(pipeline_path)
         self.paths = (path, pipeline_path)
-        self.pipeline_text = loaded.text
+        self.pipeline = loaded
         self.spec = _scenario(root, values, loaded.spec, folder)
 
 

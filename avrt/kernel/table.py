@@ -14,11 +14,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from avrt.model.commands import Record
 from avrt.model.records import TableRecord
+from avrt.model.table import next_start_ns
 
 if TYPE_CHECKING:
     from avrt.kernel.buffers import Buffer
@@ -39,11 +39,8 @@ class Row:
 
     def next_start_ns(self, ready_ns: int) -> int:
         """Return the first start from that time on which is not taken."""
-        cycle, within_ns = divmod(max(ready_ns, self.taken_ns + 1), self._cycle_ns)
-        place = bisect_left(self._starts_ns, within_ns)
-        if place == len(self._starts_ns):
-            cycle, place = cycle + 1, 0
-        return cycle * self._cycle_ns + self._starts_ns[place]
+        from_ns = max(ready_ns, self.taken_ns + 1)
+        return next_start_ns(self._starts_ns, self._cycle_ns, from_ns)
 
 
 def ready_by_plan_ns(stage: StageSpec, release_ns: int, inputs: list[Buffer | None]) -> int:

@@ -6,6 +6,7 @@ a matter of the declared figures, and judged by `avrt.analysis.table`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,20 @@ from avrt.errors import SpecError, did_you_mean
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from avrt.model.spec import PipelineSpec, TableSpec
 
 CYCLE_MAX_NS = 24 * 3600 * 10**9
+
+
+def next_start_ns(starts_ns: Sequence[int], cycle_ns: int, from_ns: int) -> int:
+    """Return the first of the starts from that time on, which belong to every cycle."""
+    cycle, within_ns = divmod(from_ns, cycle_ns)
+    place = bisect_left(starts_ns, within_ns)
+    if place == len(starts_ns):
+        cycle, place = cycle + 1, 0
+    return cycle * cycle_ns + starts_ns[place]
 
 
 def check_table(spec: PipelineSpec) -> None:
