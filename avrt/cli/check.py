@@ -181,7 +181,7 @@ def _chain_table(findings: Findings) -> Table:
 
 
 def _plan_table(plan: TableSpec) -> Table:
-    table = _table(f"table: cycle {format_ns(plan.cycle_ns)}", "stage", "starts")
+    table = _table("table", "stage", f"starts in a cycle of {format_ns(plan.cycle_ns)}")
     for row in plan.rows:
         starts = ", ".join(format_ns(ns) for ns in row.starts_ns[:STARTS_SHOWN])
         more = len(row.starts_ns) - STARTS_SHOWN

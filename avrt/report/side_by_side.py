@@ -106,6 +106,7 @@ def _stage(stage: StageFigures | None) -> dict[str, object] | None:
         "response_ns": stage.response.summary(),
         "execution_ns": stage.execution.summary(),
         "host_execution_ns": _if_any(stage.host_execution),
+        "start_late_ns": _if_any(stage.start_late),
         "window_violations": stage.violations,
     }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from avrt.metrics.distribution import Distribution
-    from avrt.metrics.run import RunFigures
+    from avrt.metrics.run import RunFigures, StageFigures
     from avrt.model.records import MissRecord
     from avrt.model.spec import StageSpec
     from avrt.report.summary import RunSummary
@@ -266,16 +266,21 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {anomaly} ({count}x)", style="yellow")
     if stage.overruns:
         yield Text(f"{spec.name}: {_jobs(stage.overruns)} overran the budget", style="yellow")
-    late_ns = stage.start_late.summary()["max"]
-    if late_ns is not None:
-        what = f"started later than the table says, by up to {format_ns(late_ns)}"
-        yield Text(f"{spec.name}: {_jobs(len(stage.start_late))} {what}", style="yellow")
+    yield from late_starts(spec.name, stage)
     if stage.violations:
         yield Text(f"{spec.name}: {stage.violations} (m,k) violations", style="red")
     p99 = stage.host_execution.summary()["p99"]
     if p99 is not None and p99 > spec.wcet_ns:
         what = f"measured p99 {format_ns(p99)} is above its wcet {format_ns(spec.wcet_ns)}"
         yield Text(f"{spec.name}: {what}", style="red")
+
+
+def late_starts(name: str, stage: StageFigures) -> Iterator[Text]:
+    """Yield how many jobs started later than the table says, if any did."""
+    late_ns = stage.start_late.summary()["max"]
+    if late_ns is not None:
+        what = f"started later than the table says, by up to {format_ns(late_ns)}"
+        yield Text(f"{name}: {_jobs(len(stage.start_late))} {what}", style="yellow")
 
 
 def _jobs(count: int) -> str:

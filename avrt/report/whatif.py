@@ -15,7 +15,7 @@ from rich.text import Text
 
 from avrt.metrics.changes import CHANGE_KINDS
 from avrt.report.side_by_side import Pair
-from avrt.report.terminal import spent_time
+from avrt.report.terminal import late_starts, spent_time
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ class WhatIfReport:
     def _notes(self) -> Iterator[Text]:
         if len(self.misses) > ROWS_SHOWN:
             yield Text(f"... {len(self.misses) - ROWS_SHOWN} more changed misses; --json has all")
+        for name, stage in self.after.figures.stages.items():
+            yield from late_starts(name, stage)
         if self.assumed:
             what = "jobs did not run to their end in the record and take the worst known of them"
             yield Text(f"{self.assumed} {what}", style="yellow")

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
-NAMES = ["burst", "clock_step", "jitter", "overload", "sensor_dropout", "slow_device"]
+NAMES = [
+    "burst", "clock_step", "jitter", "overload", "sensor_dropout", "slow_device", "static_schedule",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ TABLES = {
     "source": pipeline.SOURCE_KEYS,
     "stage": stage_keys.STAGE_KEYS,
     "chain": pipeline.CHAIN_KEYS,
+    "a table": pipeline.TABLE_KEYS,
     "calibration": calibration.CALIBRATION_KEYS,
 }
 SCENARIO_TABLES = {
