@@ -65,6 +65,7 @@ class _Solver:
         self._stages = {stage.name: stage for stage in spec.stages}
         self._periods = release_periods(spec)
         self._above = stages_above(self._order)
+        self._segmented = {s.device for stage in spec.stages for s in stage.segments}
         self._responses: dict[str, int | None] = {
             name: stage.wcet_ns for stage in spec.stages for name in stage.task_names
         }
@@ -197,7 +198,7 @@ class _Solver:
             for member in self._solution.members[stage.name]
         ]
         too_much = overloaded((member.task for member in members), device.slots)
-        if len(members) < len(names) or too_much:
+        if len(members) < len(names) or too_much or device.name in self._segmented:
             self._responses.update(dict.fromkeys(names))
             return
         endangered = self._solution.endangered

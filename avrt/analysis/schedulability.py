@@ -277,27 +277,34 @@ def _judge_device(
     verdict = worst_of(finding.verdict for finding in found)
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
     overload = _overload(spec, device, members)
-    load = _load(spec, stages)
-    if _load(spec, [s for s in stages if s.sync is None]) > device.slots:
+    load = _load(spec, device, spec.stages)
+    if _load(spec, device, [s for s in spec.stages if s.sync is None]) > device.slots:
         verdict, source = "misses", "utilisation above its slots (Liu & Layland 1973)"
     elif overload:
         verdict, source = "misses", overload
     periods = release_periods(spec)
-    known = None not in [periods[stage.name] for stage in stages]
+    known = None not in [periods[stage.name] for stage in spec.stages if _held_ns(stage, device)]
     return DeviceFinding(
         device.name, device.slots, device.preemptive, load if known else None, verdict, source
     )
 
 
-def _load(spec: PipelineSpec, stages: Sequence[StageSpec]) -> Fraction:
-    """Return the utilisation by stages that are released at a known rate."""
+def _load(spec: PipelineSpec, device: DeviceSpec, stages: Sequence[StageSpec]) -> Fraction:
+    """Return the utilisation of a device by stages that are released at a known rate."""
     periods = release_periods(spec)
     load = Fraction(0)
     for stage in stages:
         period_ns = periods[stage.name]
         if period_ns is not None:
-            load += Fraction(stage.wcet_ns * len(stage.task_names), period_ns)
+            load += Fraction(_held_ns(stage, device) * len(stage.task_names), period_ns)
     return load
+
+
+def _held_ns(stage: StageSpec, device: DeviceSpec) -> int:
+    """Return how long a job can execute on a device, what it spins not counted."""
+    if not stage.segments:
+        return stage.wcet_ns if stage.device == device.name else 0
+    return min(stage.wcet_ns, sum(s.wcet_ns for s in stage.segments if s.device == device.name))
 
 
 def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member]) -> str:
@@ -309,6 +316,8 @@ def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member])
         for member in members
     )
     if device.slots > 1 or not members or not plain or not _may_start_together(members):
+        return ""
+    if any(segment.device == device.name for stage in spec.stages for segment in stage.segments):
         return ""
     tasks = [member.task for member in members]
     if overloaded(tasks):
