@@ -104,7 +104,8 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
             result.figures.take(command)
 
     recorder = Recorder(record)
-    journal = Journal(None if record is None else recorder.journal, listen)
+    write = None if record is None else recorder.journal
+    journal = Journal(write, listen, result.figures.watch)
     worker = ReplayWorker(
         spec, stages, timing, result.figures, recorder, hang_timeout_ns, _device_clock(clock)
     )

@@ -67,7 +67,7 @@ def run_scenario(
 ) -> ScenarioRun:
     """Run a scenario with a seed; `write` takes each journal entry."""
     observed = _Observed(prepared.spec)
-    journal = Journal(write, observed.listen)
+    journal = Journal(write, observed.listen, observed.figures.watch)
     _run(prepared, seed, journal)
     return observed.run(journal.digest)
 
@@ -84,23 +84,23 @@ class _Observed:
 
     def __init__(self, scenario: ScenarioSpec) -> None:
         self._expect = scenario.expect
-        self._figures = RunFigures(scenario.pipeline)
+        self.figures = RunFigures(scenario.pipeline)
         self._firsts = Firsts()
-        self._windows = Windows(scenario.expect, self._figures.stages)
+        self._windows = Windows(scenario.expect, self.figures.stages)
         self._has_windows = any(item.window is not None for item in scenario.expect)
         self._end_ns = 0
 
     def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
         self._end_ns = at_ns
         for command in commands:
-            self._figures.take(command)
+            self.figures.take(command)
             self._firsts.take(command)
             if self._has_windows:
                 self._windows.take(command)
 
     def run(self, decisions: str) -> ScenarioRun:
-        failed = tuple(unmet(self._expect, self._figures, self._firsts, self._windows))
-        return ScenarioRun(self._figures, decisions, self._end_ns, failed)
+        failed = tuple(unmet(self._expect, self.figures, self._firsts, self._windows))
+        return ScenarioRun(self.figures, decisions, self._end_ns, failed)
 
 
 class _Unwritten(Journal):

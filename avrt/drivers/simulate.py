@@ -53,6 +53,7 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
     execution: Execution | None = None,
     feed: Iterable[tuple[int, Event]] = (),
     write: Callable[[int, str], None] | None = None,
+    watch: Callable[[int, Sequence[Event], Sequence[Command]], None] | None = None,
     digest: bool = True,
     overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
 ) -> Simulation:
@@ -65,11 +66,13 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
             the wcet where it is not given.
         feed: arrivals and faults in time order; buffer handles in it are negative.
         write: takes each journal entry.
+        watch: takes each call of the kernel.
         digest: whether decisions are noted; to write them takes longer than to make them.
         overheads: what scheduling costs, by device; nothing where it is not given.
     """
     notes = _Records()
-    journal = Journal(write, notes.listen) if digest or write is not None else notes
+    noted = digest or write is not None or watch is not None
+    journal = Journal(write, notes.listen, watch) if noted else notes
     takes = execution or ModelTiming(spec).cost_ns
     worker = Pretended(lambda command, _at_ns: takes(command.task, command.index), overheads)
     simulation_loop(spec, iter(feed), worker, journal, until_ns).run()

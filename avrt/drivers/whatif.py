@@ -117,7 +117,8 @@ def recorded_run(
     Raises:
         InputError: an entry is not what was written, or the run did not come to its own end.
     """
-    log, figures, journal = JobLog(spec), RunFigures(spec), Journal()
+    log, figures = JobLog(spec), RunFigures(spec)
+    journal = Journal(watch=figures.watch)
     votes: dict[Key, Voted] = {}
     for entry in entries:
         for event in entry.events:
@@ -178,7 +179,7 @@ def repeat(
         for command in commands:
             repeated.figures.take(command)
 
-    journal = Journal(write, listen)
+    journal = Journal(write, listen, repeated.figures.watch)
     worker = _Repeater(recorded, spec, repeated, change_cost)
     _RepeatLoop(spec, iter(recorded.feed), worker, journal, recorded.until_ns).run()
     repeated.digest = journal.digest

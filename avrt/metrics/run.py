@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from avrt.metrics.assumptions import Assumptions
 from avrt.metrics.distribution import Distribution
 from avrt.model.commands import Dispatch, Record
 from avrt.model.records import (
@@ -30,9 +31,10 @@ from avrt.model.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from avrt.model.commands import Command
+    from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
 
 MISSES_KEPT = 20
@@ -41,9 +43,15 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class StageFigures:
-    """One stage: what became of its jobs, and why the late ones were late."""
+    """One stage: what became of its jobs, and why the late ones were late.
+
+    Attributes:
+        highs: the jobs with a longer response than all before; the first job above any limit is
+            one of them.
+    """
 
     def __init__(self) -> None:
+        self.highs: list[JobRecord] = []
         self._released: dict[str, int] = {}
         self.outcomes: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -70,6 +78,8 @@ class StageFigures:
             self.reasons[f"{record.outcome}: {record.reason}"] += 1
         if record.outcome in {"met", "late"}:
             self.response.add(record.response_ns)
+            if not self.highs or record.response_ns > self.highs[-1].response_ns:
+                self.highs.append(record)
             self.execution.add(record.executed_ns)
         self.reported_late += record.reported_late
         self.absent.update(record.absent)
@@ -149,9 +159,14 @@ class StageFigures:
 
 
 class ChainFigures:
-    """One chain: how its promises went."""
+    """One chain: how its promises went.
+
+    Attributes:
+        highs: the outputs with a longer reaction or age than all before.
+    """
 
     def __init__(self) -> None:
+        self.highs: list[ChainRecord] = []
         self.reaction = Distribution()
         self.age = Distribution()
         self.path = Distribution()
@@ -165,6 +180,8 @@ class ChainFigures:
         ):
             if value is not None:
                 figure.add(value)
+        if longest_ns(record) > (longest_ns(self.highs[-1]) if self.highs else 0):
+            self.highs.append(record)
 
     def summary(self) -> dict[str, object]:
         return {
@@ -177,9 +194,17 @@ class ChainFigures:
 
 
 class RunFigures:
-    """All figures of one run."""
+    """All figures of one run.
 
-    def __init__(self, spec: PipelineSpec) -> None:
+    Args:
+        spec: the pipeline.
+        assumed: the pipeline as the analyses are to see it, where that differs: its wcets hold
+            what the run adds to every execution.
+    """
+
+    def __init__(self, spec: PipelineSpec, assumed: PipelineSpec | None = None) -> None:
+        self.assumed = assumed or spec
+        self.assumptions = Assumptions(self.assumed)
         self.stages = {stage.name: StageFigures() for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}
         self.misses: list[MissRecord] = []
@@ -190,6 +215,10 @@ class RunFigures:
         self.incomplete_sets: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
+
+    def watch(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Take in one call of the kernel whole: whether the run keeps to what was declared."""
+        self.assumptions.note(at_ns, events, commands)
 
     def take(self, command: Command) -> None:
         """Take in one command of the kernel: it says what happened, or what begins."""
@@ -268,3 +297,8 @@ class RunFigures:
         self.stage_of(record.task).miss(record)
         if len(self.misses) < MISSES_KEPT:
             self.misses.append(record)
+
+
+def longest_ns(record: ChainRecord) -> int:
+    """Return the longer of an output's reaction and age: one bound holds for both."""
+    return max(record.reaction_ns or 0, record.age_ns or 0)

@@ -17,6 +17,7 @@ from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
+from avrt.report.bounds import BoundsCheck, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +60,14 @@ class RunSummary:
     damage: list[str] = field(default_factory=list)
     record: str | None = None
     complete: bool = True
+    _bounds: BoundsCheck | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def bounds(self) -> BoundsCheck:
+        """The run against what the analyses promise; for a run that is over, computed once."""
+        if self._bounds is None:
+            self._bounds = check_bounds(self.figures)
+        return self._bounds
 
     @property
     def reproducible(self) -> bool:
@@ -89,6 +98,7 @@ class RunSummary:
                 "anomalies": [asdict(anomaly) for anomaly in self.anomalies],
             },
             **figures,
+            "bounds": self.bounds.data(),
             "timing": self.timing,
             "end_ns": self.end_ns,
             "digests": {"decisions": self.decisions, "payloads": self.payloads},
@@ -153,8 +163,10 @@ def _read_journal(run: RunFile, summary: RunSummary) -> None:
         try:
             if line.damaged:
                 left_out += 1
+                summary.figures.assumptions.unseen()
                 continue
             entry = parse_entry(line.text)
+            summary.figures.watch(entry.at_ns, entry.events, entry.commands)
             for command in entry.commands:
                 summary.figures.take(command)
         except UNUSABLE as error:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from avrt.metrics.run import RunFigures, StageFigures
     from avrt.model.records import MissRecord
     from avrt.model.spec import StageSpec
+    from avrt.report.bounds import Comparison
     from avrt.report.summary import RunSummary
 
 CAUSES_SHOWN = 4
@@ -66,7 +67,8 @@ def broken_promises(summary: RunSummary) -> str:
 
 def render(summary: RunSummary) -> RenderableType:
     """Return the whole report."""
-    parts: list[RenderableType] = [_headline(summary), *_fruitless(summary), _stages(summary)]
+    parts: list[RenderableType] = [_headline(summary), *_above_bounds(summary)]
+    parts += [*_fruitless(summary), _stages(summary)]
     if summary.pipeline.chains:
         parts.append(_chains(summary))
     parts += list(_why_late(summary))
@@ -89,6 +91,12 @@ def _headline(summary: RunSummary) -> Text:
     return text
 
 
+def _above_bounds(summary: RunSummary) -> Iterator[Text]:
+    """Yield what took longer than the analyses allow, a broken model first."""
+    for line, style in summary.bounds.lines():
+        yield Text(line, style=style)
+
+
 def _fruitless(summary: RunSummary) -> Iterator[Text]:
     """Yield the stages that had jobs and gave nothing: whoever reads no further must see it."""
     for name, stage in summary.figures.stages.items():
@@ -105,6 +113,7 @@ def _stages(summary: RunSummary) -> Table:
     clock = ", pipeline time" if "clock" in summary.conditions else ""
     response = Text(f"response p50/p95/p99/max\n{summary.timing}{clock}")
     table.add_column(response, justify="right")
+    table.add_column("bound", justify="right")
     table.add_column("deadline", justify="right")
     table.add_column("execution p50/p95/p99/max\nmeasured here, host time", justify="right")
     table.add_column("wcet", justify="right")
@@ -120,6 +129,7 @@ def _stages(summary: RunSummary) -> Table:
             str(jobs["released"]),
             *(Text(str(jobs[n]), style=OUTCOME_STYLES[n] if jobs[n] else "") for n in counted),
             four(stage.response),
+            _bound(summary.bounds.stages[spec.name]),
             _ms(spec.deadline_ns),
             Text(four(stage.host_execution), style="red" if over else ""),
             _ms(spec.wcet_ns),
@@ -137,7 +147,8 @@ def _outcomes_seen(summary: RunSummary) -> list[str]:
 def _chains(summary: RunSummary) -> Table:
     table = Table(title="Chains (ms)", title_justify="left", header_style="bold")
     table.add_column("chain")
-    for name in ("reaction p50/p95/p99/max", "limit", "age p50/p95/p99/max", "limit", "broken"):
+    ends = ("reaction p50/p95/p99/max", "limit", "age p50/p95/p99/max", "limit")
+    for name in (*ends, "bound", "broken"):
         table.add_column(name, justify="right")
     for spec in summary.pipeline.chains:
         chain = summary.figures.chains[spec.name]
@@ -148,6 +159,7 @@ def _chains(summary: RunSummary) -> Table:
             _ms(spec.reaction_ns),
             four(chain.age),
             _ms(spec.age_ns),
+            _bound(summary.bounds.chains[spec.name]),
             Text(broken or "0", style="red" if broken else "green"),
         )
     return table
@@ -304,6 +316,15 @@ def four(figure: Distribution) -> str:
     summary = figure.summary()
     values = [summary[name] for name in ("p50", "p95", "p99", "max")]
     return "/".join(_ms(value) for value in values) if len(figure) else "-"
+
+
+def _bound(row: Comparison) -> Text:
+    """Return what the analyses allow, and whether the observation is within it."""
+    if row.bound.ns is None:
+        return Text("unknown")
+    sign = "=" if row.bound.label == "exact" else "<="
+    style = "" if row.holds is None else "green" if row.holds else "red"
+    return Text(f"{sign} {_ms(row.bound.ns)}", style=style)
 
 
 def _ms(ns: int | None) -> str:

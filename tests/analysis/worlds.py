@@ -42,7 +42,7 @@ class World:
     is_sporadic: bool
     overheads: dict = field(default_factory=dict)
 
-    def simulate(self):
+    def simulate(self, watch=None):
         stages = {name: s for s in self.spec.stages for name in s.task_names}
         place = {name: i for i, name in enumerate(stages)}
 
@@ -67,6 +67,7 @@ class World:
             execution=execution,
             feed=events,
             overheads=self.overheads,
+            watch=watch,
         )
 
 

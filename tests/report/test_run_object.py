@@ -1,12 +1,14 @@
 """`docs/report.md` names the keys of the run object, and no others."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import avrt
 from avrt.logs.merge import TopicCount
 from avrt.logs.raw import Anomaly
 from avrt.metrics.run import RunFigures
+from avrt.model.events import DeviceLost, Failed
 from avrt.model.records import (
     ChainBroken,
     FaultRecord,
@@ -17,6 +19,8 @@ from avrt.model.records import (
     ResourceRecord,
     SyncRecord,
 )
+from avrt.model.spec import StageSpec
+from avrt.report.bounds import check_bounds
 from avrt.report.summary import RunSummary
 
 REPORT = Path(__file__).parents[2] / "docs" / "report.md"
@@ -88,6 +92,22 @@ def test_the_keys_of_every_part_are_documented():
         plain = {name.removesuffix("[]") for name in named[part]}
         left_out = [name for name in value if name not in plain and "limit" not in name]
         assert left_out == [], part
+
+
+def test_the_keys_of_the_bounds_are_documented():
+    data = full_summary()
+    for event in (Failed(0, "exception"), DeviceLost("cpu")):
+        data.figures.assumptions.note(3, [event], [])
+    high = JobRecord(1, 1, "it", "it", 1, 0, 0, 5, 0, 2 * 10**7, "late", "", 9, None, None, ())
+    data.figures.add(high)
+    stage = StageSpec(name="it", device="cpu", wcet_ns=1, deadline_ns=5, period_ns=10)
+    data.figures.assumed = replace(data.pipeline, stages=(stage,), chains=())
+    data.figures.chains.clear()
+    bounds = check_bounds(data.figures).data()
+    row = bounds["stages"]["it"]
+    named = {key: names for keys, names in rows() for key in keys}
+    assert {*bounds, *bounds["assumption"], *row} <= named["bounds"]
+    assert {*row["first_above"]} <= named["bounds.stages{name}.first_above"]
 
 
 def test_the_least_that_the_design_asks_for_is_there():

@@ -28,15 +28,18 @@ class Journal:
     Args:
         write: takes `(at_ns, line)` of each entry; None keeps the digest only.
         listen: takes `(at_ns, commands)` of each entry, for figures drawn while the run goes on.
+        watch: takes `(at_ns, events, commands)`, for what cannot be told from commands alone.
     """
 
     def __init__(
         self,
         write: Callable[[int, str], None] | None = None,
         listen: Callable[[int, Sequence[Command]], None] | None = None,
+        watch: Callable[[int, Sequence[Event], Sequence[Command]], None] | None = None,
     ) -> None:
         self._write = write
         self._listen = listen
+        self._watch = watch
         self._hash = hashlib.sha256()
         self._entries = 0
 
@@ -50,6 +53,8 @@ class Journal:
             self._write(at_ns, line)
         if self._listen is not None:
             self._listen(at_ns, commands)
+        if self._watch is not None:
+            self._watch(at_ns, events, commands)
         return line
 
     @property

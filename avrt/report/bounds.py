@@ -1,0 +1,202 @@
+"""What a run showed against what the analyses promise: observed <= bound, and if not, why.
+
+A bound holds for every run that keeps to what was declared. When an observation is above it, either
+an assumption was broken by then, and the first of them is told; or none was: then the model is
+broken, which is a bug of avrt or an effect that nobody declared, and nothing the user did wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from avrt.analysis.bounds import bounds
+from avrt.metrics.run import longest_ns
+from avrt.units import NS_PER_S, format_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from avrt.analysis.figure import Figure
+    from avrt.metrics.assumptions import Broken, Kind
+    from avrt.metrics.run import RunFigures
+    from avrt.model.records import ChainRecord, JobRecord
+
+Verdict = Literal["holds", "assumption broken", "model broken", "unknown"]
+SAID: Mapping[Kind, str] = {
+    "execution": "executed {found}, {detail} {declared}",
+    "rate": "came {found} after the one before by {detail}, period {declared}",
+    "delay": "came {found} after its capture, jitter {declared}",
+    "gap": "was captured {found} after the one before, period {declared}",
+    "lost": "was lost",
+    "told_late": "was released {found} before the kernel was told",
+    "unseen": "is damaged",
+    "failure": "gave no result: {detail}",
+    "skipped": "was skipped: {detail}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """The first job of a stage, or the first output of a chain, that took longer than its bound.
+
+    Attributes:
+        subject: the task, or the chain.
+        index: of the job; of the output, the number of its activation.
+        release_ns: of an output, when what it is counted from was captured.
+        passed_ns: when the bound passed.
+        cause: the first assumption that was broken by then; None means that the model is.
+    """
+
+    subject: str
+    index: int
+    release_ns: int
+    found_ns: int
+    bound_ns: int
+    cause: Broken | None
+
+    @property
+    def passed_ns(self) -> int:
+        return self.release_ns + self.bound_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A stage or a chain: the longest that was observed, and what bounds it."""
+
+    observed_ns: int | None
+    bound: Figure
+    above: Above | None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the observation is within the bound; None where either is not known."""
+        if self.observed_ns is None or self.bound.ns is None:
+            return None
+        return self.above is None
+
+    def data(self) -> dict[str, object]:
+        return {
+            "observed_ns": self.observed_ns,
+            "bound_ns": self.bound.ns,
+            "label": self.bound.label,
+            "source": self.bound.source,
+            "holds": self.holds,
+            "first_above": None if self.above is None else _above(self.above),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsCheck:
+    """A whole run against all bounds.
+
+    Attributes:
+        assumption: the first that the run broke, whether or not anything is above its bound.
+    """
+
+    stages: dict[str, Comparison]
+    chains: dict[str, Comparison]
+    assumption: Broken | None
+
+    @property
+    def above(self) -> list[Above]:
+        """What is above its bound, what no assumption explains first."""
+        rows = (*self.stages.values(), *self.chains.values())
+        found = [row.above for row in rows if row.above is not None]
+        return sorted(found, key=lambda above: (above.cause is not None, above.passed_ns))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What comes of all comparisons; the worst counts."""
+        if self.above:
+            return "model broken" if self.above[0].cause is None else "assumption broken"
+        rows = (*self.stages.values(), *self.chains.values())
+        return "holds" if any(row.holds for row in rows) else "unknown"
+
+    def data(self) -> dict[str, object]:
+        """Return plain data; `docs/report.md` names its keys."""
+        return {
+            "verdict": self.verdict,
+            "assumption": None if self.assumption is None else asdict(self.assumption),
+            "stages": {name: row.data() for name, row in self.stages.items()},
+            "chains": {name: row.data() for name, row in self.chains.items()},
+        }
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what a person must read, each line with its style."""
+        for above in self.above:
+            yield describe_above(above)
+        if self.assumption is not None and not self.above:
+            what = f"not all was as declared: {describe_broken(self.assumption)}"
+            yield f"{what}; no observation is above its bound", ""
+
+
+def check_bounds(figures: RunFigures) -> BoundsCheck:
+    """Compare all observations of a run with the bounds of its pipeline."""
+    known = bounds(figures.assumed)
+    of_responses, first = figures.assumptions.first_of_responses, figures.assumptions.first
+    stages: dict[str, Comparison] = {}
+    for name, stage in figures.stages.items():
+        figure = known.stages[name]
+        worst_ns = stage.highs[-1].response_ns if stage.highs else None
+        stages[name] = Comparison(worst_ns, figure, _first_job(stage.highs, figure, of_responses))
+    chains: dict[str, Comparison] = {}
+    for name, chain in figures.chains.items():
+        figure = known.chains[name]
+        worst_ns = longest_ns(chain.highs[-1]) if chain.highs else None
+        chains[name] = Comparison(worst_ns, figure, _first_output(chain.highs, figure, first))
+    return BoundsCheck(stages, chains, first)
+
+
+def _first_job(highs: list[JobRecord], bound: Figure, broken: Broken | None) -> Above | None:
+    limit_ns = bound.ns
+    for job in highs:
+        if limit_ns is not None and job.response_ns > limit_ns:
+            cause = _cause(job.release_ns + limit_ns, broken)
+            return Above(job.task, job.index, job.release_ns, job.response_ns, limit_ns, cause)
+    return None
+
+
+def _first_output(highs: list[ChainRecord], bound: Figure, broken: Broken | None) -> Above | None:
+    limit_ns = bound.ns
+    for output in highs:
+        found_ns = longest_ns(output)
+        if limit_ns is not None and found_ns > limit_ns:
+            from_ns = output.at_ns - found_ns
+            cause = _cause(from_ns + limit_ns, broken)
+            return Above(output.chain, output.activation, from_ns, found_ns, limit_ns, cause)
+    return None
+
+
+def _cause(passed_ns: int, broken: Broken | None) -> Broken | None:
+    """Return the broken assumption if it was so before the bound passed."""
+    return broken if broken is not None and broken.at_ns <= passed_ns else None
+
+
+# For a person
+
+
+def describe_above(above: Above) -> tuple[str, str]:
+    """Return what is above its bound as a line, and its style."""
+    what = (
+        f"{above.subject} {above.index}, from {above.release_ns / NS_PER_S:.6f} s, took "
+        f"{format_ns(above.found_ns)} of at most {format_ns(above.bound_ns)}"
+    )
+    if above.cause is None:
+        why = "and all was as declared: a bug of avrt or an undeclared effect, please report it"
+        return f"MODEL BROKEN: {what}, {why}", "bold red"
+    return f"assumption broken: {what}; first {describe_broken(above.cause)}", "yellow"
+
+
+def describe_broken(broken: Broken) -> str:
+    """Return a broken assumption in words."""
+    subject = broken.subject if broken.index is None else f"{broken.subject} {broken.index}"
+    times = (broken.declared_ns, broken.found_ns)
+    declared, found = ("" if ns is None else format_ns(ns) for ns in times)
+    said = SAID[broken.kind].format(declared=declared, found=found, detail=broken.detail)
+    return f"at {broken.at_ns / NS_PER_S:.6f} s {subject} {said}"
+
+
+def _above(above: Above) -> dict[str, object]:
+    data = asdict(above)
+    return {**data, "model_broken": above.cause is None}

@@ -1,0 +1,242 @@
+"""Observed against bound: who is told to be above, and what explains it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builder import device, stage, timer
+from hypothesis import given
+from test_findings import pipeline
+from worlds import worlds
+
+import avrt.report.bounds as told
+from avrt.analysis.bounds import Bounds, bounds
+from avrt.drivers.simulate import simulate
+from avrt.metrics.run import RunFigures
+from avrt.model.events import Arrived, DeviceBack, DeviceLost
+from avrt.model.records import JobRecord
+from avrt.model.spec import ChainSpec, SyncSpec
+from avrt.report.bounds import check_bounds
+from pipelines import examples
+
+OF_CHAINS = {"gap", "delay", "skipped", "failure"}
+
+
+def watched(world):
+    """The figures of a world's run, and its jobs in the order of their ends."""
+    figures = RunFigures(world.spec)
+    simulation = world.simulate(figures.watch)
+    for record in simulation.records:
+        figures.add(record)
+    return figures, [record for record in simulation.records if isinstance(record, JobRecord)]
+
+
+@given(worlds())
+@examples(60)  # 5,000 with --hypothesis-profile=nightly
+def test_no_legal_run_breaks_the_model_or_what_responses_rest_on(world):
+    figures, _ = watched(world)
+    check = check_bounds(figures)
+    assert check.verdict != "model broken", check
+    assert figures.assumptions.first_of_responses is None
+    assert all(row.above is None for row in check.stages.values())
+    if check.assumption is not None:
+        assert check.assumption.kind in OF_CHAINS
+
+
+@given(worlds())
+@examples(40)
+def test_a_bound_that_is_too_small_is_told_with_the_first_job_above_it(world):
+    figures, jobs = watched(world)
+    right = bounds(world.spec)
+    smaller = {
+        name: replace(figure, ns=None if figure.ns is None else figure.ns // 2)
+        for name, figure in right.stages.items()
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(told, "bounds", lambda _: Bounds(smaller, right.chains))
+        check = check_bounds(figures)
+    for name, row in check.stages.items():
+        limit_ns = smaller[name].ns
+        above = [
+            job
+            for job in jobs
+            if job.stage == name and job.outcome in ("met", "late")
+            and limit_ns is not None and job.response_ns > limit_ns
+        ]  # fmt: skip
+        assert (row.above is None) == (not above)
+        if above:
+            assert (row.above.subject, row.above.index) == (above[0].task, above[0].index)
+            assert row.above.found_ns == above[0].response_ns
+            assert row.above.cause is None
+            assert check.verdict == "model broken"
+
+
+# What explains an observation above its bound
+
+
+def run(spec, *, cost=lambda _task, _index: None, feed=(), until_ns=400):
+    """Run a pipeline; a cost of None is the wcet."""
+    wcet_ns = {task: s.wcet_ns for s in spec.stages for task in s.task_names}
+    figures = RunFigures(spec)
+    simulation = simulate(
+        spec,
+        until_ns=until_ns,
+        execution=lambda task, index: cost(task, index) or wcet_ns[task],
+        feed=feed,
+        watch=figures.watch,
+    )
+    for record in simulation.records:
+        figures.add(record)
+    return check_bounds(figures)
+
+
+def arrivals(name, *times, first=1):
+    """Arrivals at these times, or at `(arrival, capture)`."""
+    pairs = [at if isinstance(at, tuple) else (at, at) for at in times]
+    return [
+        (at, Arrived(name, n, capture, at, -first - n)) for n, (at, capture) in enumerate(pairs)
+    ]
+
+
+def broken(check):
+    """The kind, subject, index and time of what is told to be broken."""
+    cause = check.assumption
+    return None if cause is None else (cause.kind, cause.subject, cause.index, cause.at_ns)
+
+
+TWO = (timer("a", 20, wcet_ns=4, deadline_ns=15), timer("b", 20, wcet_ns=6, deadline_ns=20))
+
+
+def test_a_job_above_its_wcet_explains_those_that_wait_for_it():
+    check = run(pipeline(*TWO), cost=lambda task, index: 25 if (task, index) == ("a", 3) else None)
+    assert check.verdict == "assumption broken"
+    assert broken(check) == ("execution", "a", 3, 64)
+    assert check.assumption.declared_ns == 4
+    assert check.assumption.found_ns == 25
+    assert check.stages["b"].above.index == 3
+    assert check.stages["b"].above.cause == check.assumption
+
+
+def test_what_was_above_before_an_assumption_was_broken_is_not_explained(monkeypatch):
+    spec = pipeline(*TWO)
+    right = bounds(spec)
+    low = {**right.stages, "b": replace(right.stages["b"], ns=9)}
+    monkeypatch.setattr(told, "bounds", lambda _: Bounds(low, {}))
+    check = run(spec, cost=lambda task, index: 25 if (task, index) == ("a", 3) else None)
+    assert check.verdict == "model broken"
+    above = check.above[0]
+    assert (above.subject, above.index, above.found_ns, above.bound_ns) == ("b", 0, 10, 9)
+    line, style = next(check.lines())
+    assert line.startswith("MODEL BROKEN: b 0, from 0.000000 s, took 10 ns of at most 9 ns")
+    assert style == "bold red"
+
+
+def test_a_job_that_overruns_after_it_was_aborted_is_seen():
+    stages = [replace(TWO[0], on_miss="abort"), TWO[1]]
+    check = run(
+        pipeline(*stages), cost=lambda task, index: 18 if (task, index) == ("a", 1) else None
+    )
+    assert broken(check) == ("execution", "a", 1, 24)
+    assert check.verdict == "assumption broken"
+
+
+def test_a_job_that_is_faster_than_its_bcet_breaks_the_jitter():
+    stages = [replace(TWO[0], bcet_ns=3), TWO[1]]
+    check = run(
+        pipeline(*stages), cost=lambda task, index: 2 if (task, index) == ("a", 1) else None
+    )
+    assert broken(check) == ("execution", "a", 1, 22)
+    assert check.assumption.detail == "bcet"
+    assert check.verdict == "holds"
+    assert "no observation is above" in next(check.lines())[0]
+
+
+@pytest.mark.parametrize(
+    ("times", "jitter_ns", "found"),
+    [
+        ((0, 10, 20), 0, None),
+        ((0, 10, 19), 0, ("rate", "s", 2, 19)),
+        ((2, 10, 20), 2, None),
+        ((2, 10, 18), 2, ("rate", "s", 2, 18)),
+        ((0, 12, 20, 32, 40), 2, None),
+    ],
+)
+def test_messages_closer_than_the_rate_and_the_jitter_allow(times, jitter_ns, found):
+    spec = pipeline(stage("a", "s", jitter_ns=jitter_ns), period_ns=10)
+    assumptions = RunFigures(spec).assumptions
+    for at_ns, event in arrivals("s", *times):
+        assumptions.note(at_ns, [event], [])
+    cause = assumptions.first_of_responses
+    assert (cause and (cause.kind, cause.subject, cause.index, cause.at_ns)) == found
+
+
+def chained(*stages, **keys):
+    path = ("s", *(item.name for item in stages))
+    return pipeline(*stages, chains=(ChainSpec(name="c", path=path, age_ns=900),), **keys)
+
+
+def test_a_late_message_explains_a_chain_and_no_response():
+    spec = chained(stage("a", "s"), period_ns=10)
+    check = run(spec, feed=arrivals("s", 0, 10, (29, 20), 40), until_ns=45)
+    assert broken(check) == ("delay", "s", 2, 20)
+    assert check.chains["c"].above.cause.kind == "delay"
+    assert check.stages["a"].holds is True
+
+
+def test_a_clock_that_steps_is_a_message_from_the_past_or_the_future():
+    spec = chained(stage("a", "s"), period_ns=10)
+    assert broken(run(spec, feed=arrivals("s", 0, (10, 4)), until_ns=15)) == ("delay", "s", 1, 4)
+    assert broken(run(spec, feed=arrivals("s", 0, (10, 12)), until_ns=15)) == ("delay", "s", 1, 10)
+
+
+def test_captures_that_are_matched_concern_responses_too():
+    both = stage("a", "s", "r", sync=SyncSpec(tolerance_ns=1, timeout_ns=5), deadline_ns=40)
+    spec = pipeline(both, period_ns=10)
+    feed = sorted(
+        [*arrivals("s", 0, 10, (29, 20)), *arrivals("r", 0, 10, 20, first=50)],
+        key=lambda item: item[0],
+    )
+    figures = RunFigures(spec)
+    simulate(spec, until_ns=35, feed=feed, watch=figures.watch)
+    assert figures.assumptions.first_of_responses.kind == "delay"
+
+
+def test_a_silent_source_explains_the_age_of_what_a_timer_still_publishes():
+    reader = timer("b", 10, inputs=stage("x", "s").inputs)
+    spec = chained(reader, period_ns=10)
+    check = run(
+        spec, feed=[*arrivals("s", 0, 10), (190, Arrived("s", 2, 190, 190, -9))], until_ns=200
+    )
+    assert check.chains["c"].above is not None
+    assert check.chains["c"].above.cause.kind == "gap"
+    assert check.verdict == "assumption broken"
+
+
+def test_a_lost_device_explains_what_its_fallback_is_burdened_with():
+    devices = (device("one", fallback="two"), device("two"))
+    stages = [
+        timer("a", 20, wcet_ns=9, deadline_ns=20, device="one"),
+        timer("b", 20, wcet_ns=9, deadline_ns=20, device="two"),
+    ]
+    spec = pipeline(*stages, devices=devices)
+    feed = [(50, DeviceLost("one")), (90, DeviceBack("one"))]
+    check = run(spec, feed=feed)
+    assert broken(check) == ("lost", "one", None, 50)
+    assert check.verdict == "assumption broken"
+    assert [above.subject for above in check.above] == ["b"]
+
+
+def test_nothing_known_is_no_verdict():
+    spec = pipeline(stage("a", "s"))
+    spec = replace(spec, sources=(replace(spec.sources[0], period_ns=None),))
+    check = run(spec, feed=arrivals("s", 0, 10), until_ns=30)
+    assert check.verdict == "unknown"
+    assert check.stages["a"].holds is None
+
+
+def test_a_pipeline_too_large_for_a_report_is_unknown_and_not_waited_for():
+    many = [timer(f"t{i}", 1000, wcet_ns=1, deadline_ns=900) for i in range(60)]
+    spec = pipeline(*many, devices=(device(slots=4),))
+    assert {figure.label for figure in bounds(spec).stages.values()} == {"unknown"}
+    assert "avrt check" in bounds(spec).stages["t0"].source
