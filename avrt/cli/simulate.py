@@ -7,10 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from avrt.api.scenario import Scenario
 from avrt.cli.output import add_json_option, show, show_json
 from avrt.errors import SpecError
-from avrt.report.probabilities import probabilities_data, render_probabilities
+from avrt.report.bounds import worst_data, worst_lines
+from avrt.report.probabilities import (
+    probabilities_data,
+    render_probabilities,
+    render_worst,
+)
 from avrt.report.terminal import render
 from avrt.units import format_ns
 
@@ -71,6 +78,10 @@ def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:
                 "runs": many.count,
                 "stages": probabilities_data(many.stages),
                 "chains": probabilities_data(many.chains),
+                "bounds": {
+                    "stages": worst_data(many.bounds.stages, many.stages_worst),
+                    "chains": worst_data(many.bounds.chains, many.chains_worst),
+                },
                 "unmet": [_failure(failure) for failure in many.failures],
             }
         )
@@ -79,6 +90,12 @@ def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:
         seeds = f"seeds {many.first_seed} to {many.first_seed + many.count - 1}"
         title = f"{scenario.spec.name}: {many.count} runs of {lasts}, {seeds}"
         show(render_probabilities(title, many.stages, many.chains))
+        show(render_worst(many.bounds.stages, many.stages_worst))
+        if many.chains_worst:
+            show(render_worst(many.bounds.chains, many.chains_worst))
+        for worst in (many.stages_worst, many.chains_worst):
+            for line, style in worst_lines(worst):
+                show(Text(line, style))
         show(_met(scenario, len(many.failures)))
     for failure in many.failures:
         where = f"in {failure.runs} of {many.count} runs, first with seed {failure.seed}"

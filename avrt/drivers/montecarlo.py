@@ -15,13 +15,17 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from avrt.drivers.scenario import run_unrecorded
+from avrt.analysis.bounds import bounds
+from avrt.drivers.scenario import assumed, run_unrecorded
+from avrt.metrics.bounds import chains_above, stages_above, worst_of_runs
 from avrt.metrics.probability import Probability, miss_probability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from avrt.analysis.bounds import Bounds
     from avrt.drivers.scenario import Prepared
+    from avrt.metrics.bounds import Above, WorstOfRuns
     from avrt.metrics.run import RunFigures
     from avrt.model.scenario import Expectation
     from avrt.model.spec import PipelineSpec
@@ -39,12 +43,18 @@ class RunCounts:
         stages: by stage, (jobs not met, jobs released).
         chains: by chain, (promises broken, promises).
         unmet: by index of the expectation, the sentence that says why it was not met.
+        stages_worst, chains_worst: the longest response; the longest reaction or age.
+        stages_above, chains_above: the first job or output above its bound.
     """
 
     seed: int
     stages: Mapping[str, tuple[int, int]]
     chains: Mapping[str, tuple[int, int]]
     unmet: Mapping[int, str]
+    stages_worst: Mapping[str, int | None]
+    chains_worst: Mapping[str, int | None]
+    stages_above: Mapping[str, Above]
+    chains_above: Mapping[str, Above]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,8 @@ class ManyRuns:
 
     Attributes:
         stages, chains: how probable a miss, or a broken promise, is.
+        bounds: of every stage and chain.
+        stages_worst, chains_worst: the longest observations.
     """
 
     first_seed: int
@@ -70,30 +82,48 @@ class ManyRuns:
     stages: Mapping[str, Probability]
     chains: Mapping[str, Probability]
     failures: tuple[Failure, ...]
+    bounds: Bounds
+    stages_worst: Mapping[str, WorstOfRuns]
+    chains_worst: Mapping[str, WorstOfRuns]
 
 
 def run_many(prepared: Prepared, first_seed: int, count: int) -> ManyRuns:
     """Run a scenario with the seeds `first_seed`, `first_seed + 1`, ..., `count` of them."""
     spec = prepared.spec
-    runs = _run_all(prepared, range(first_seed, first_seed + count))
+    known = bounds(assumed(spec))
+    runs = _run_all(prepared, range(first_seed, first_seed + count), known)
     return ManyRuns(
         first_seed,
         count,
         {s.name: miss_probability([r.stages[s.name] for r in runs]) for s in spec.pipeline.stages},
         {c.name: miss_probability([r.chains[c.name] for r in runs]) for c in spec.pipeline.chains},
         tuple(_failures(spec.expect, runs)),
+        known,
+        worst_of_runs((run.seed, run.stages_worst, run.stages_above) for run in runs),
+        worst_of_runs((run.seed, run.chains_worst, run.chains_above) for run in runs),
     )
 
 
-def run_counts(prepared: Prepared, seed: int) -> RunCounts:
-    """Run a scenario once and count."""
+def run_counts(prepared: Prepared, seed: int, known: Bounds) -> RunCounts:
+    """Run a scenario once and count; what is above a bound is looked for in a second, watched run.
+
+    So runs that stay below all of them, the rule, take no longer.
+    """
     result = run_unrecorded(prepared, seed)
+    figures = result.figures
+    limits = [{name: f.ns for name, f in group.items()} for group in (known.stages, known.chains)]
+    if stages_above(figures, limits[0]) or chains_above(figures, limits[1]):
+        figures = run_unrecorded(prepared, seed, watched=True).figures
     order = {id(item): index for index, item in enumerate(prepared.spec.expect)}
     return RunCounts(
         seed,
         {name: (stage.not_met, stage.released) for name, stage in result.figures.stages.items()},
         _chains(prepared.spec.pipeline, result.figures),
         {order[id(item.expectation)]: item.sentence for item in result.unmet},
+        {name: stage.worst_ns for name, stage in figures.stages.items()},
+        {name: chain.worst_ns for name, chain in figures.chains.items()},
+        stages_above(figures, limits[0]),
+        chains_above(figures, limits[1]),
     )
 
 
@@ -102,9 +132,9 @@ def processes() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _run_all(prepared: Prepared, seeds: Sequence[int]) -> list[RunCounts]:
+def _run_all(prepared: Prepared, seeds: Sequence[int], known: Bounds) -> list[RunCounts]:
     """Return the counts of every seed in order; the first tells how much work the others are."""
-    work = partial(run_counts, prepared)
+    work = partial(run_counts, prepared, known=known)
     first, others = work(seeds[0]), seeds[1:]
     jobs = sum(released for _, released in first.stages.values())
     workers = min(processes(), len(others))

@@ -12,10 +12,10 @@ the kernel and keeps the first thing that was not as declared:
 * unseen: part of the record is damaged, so nobody knows;
 * failure, skipped: a job gave no result, for a fault or for an input, so nothing was handed on.
 
-Gap, failure and skipped matter end to end only, and so does delay, unless a stage counts its
-deadline from the capture or matches captures. With the declared jitter J and period P a row of
-arrivals is legal if nominal ones exist at least P apart, each followed by its own within J; taking
-every nominal arrival as early as it can be decides that without knowing them.
+Gap, failure and skipped matter to chains along the source or stage only, and so does delay, unless
+a stage counts its deadline from the capture or matches captures. With the declared jitter J and
+period P a row of arrivals is legal if nominal ones exist at least P apart, each followed by its own
+within J; taking every nominal arrival as early as it can be decides that without knowing them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Assumptions:
         self._now_ns = 0
         self._drained_ns = NEVER_NS
         self._of_responses: Broken | None = None
-        self._of_chains: Broken | None = None
+        self._of_chains: dict[str, Broken] = {}
 
     def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one call of the kernel."""
@@ -107,11 +107,15 @@ class Assumptions:
 
     @property
     def first(self) -> Broken | None:
-        """The first broken assumption of all; end-to-end bounds rest on each."""
-        silent = [
-            source.silence(min(self._now_ns, self._drained_ns)) for source in self._sources.values()
-        ]
-        return _earliest([self.first_of_responses, self._of_chains, *silent])
+        """The first broken assumption of all."""
+        return self.first_along((*self._sources, *(s.name for s in self._stages.values())))
+
+    def first_along(self, path: Sequence[str]) -> Broken | None:
+        """Return the first broken one on which a chain along these sources and stages rests."""
+        until_ns = min(self._now_ns, self._drained_ns)
+        silent = [self._sources[name].silence(until_ns) for name in path if name in self._sources]
+        own = [self._of_chains.get(name) for name in path]
+        return _earliest([self.first_of_responses, *own, *silent])
 
     # What came
 
@@ -121,7 +125,7 @@ class Assumptions:
                 self._stopped(event, at_ns)
             case Arrived():
                 for broken, chains_only in self._sources[event.source].take(event, at_ns):
-                    self._tell(broken, chains_only=chains_only)
+                    self._tell(broken, along=event.source if chains_only else None)
             case DeviceLost(device=name) | StreamLost(stream=name):
                 self._tell(Broken("lost", name, None, at_ns))
             case Drain():
@@ -129,11 +133,12 @@ class Assumptions:
             case _:
                 pass
 
-    def _tell(self, broken: Broken, *, chains_only: bool = False) -> None:
-        if chains_only:
-            self._of_chains = _earliest([self._of_chains, broken])
+    def _tell(self, broken: Broken, *, along: str | None = None) -> None:
+        """Note what is broken; what concerns chains only, for those along a source or stage."""
+        if along is None:
+            self._of_responses = _earliest([self._of_responses, broken]) or broken
         else:
-            self._of_responses = _earliest([self._of_responses, broken])
+            self._of_chains[along] = _earliest([self._of_chains.get(along), broken]) or broken
 
     # What executed
 
@@ -168,7 +173,7 @@ class Assumptions:
         if isinstance(event, Failed | Hung):
             detail = event.fault if isinstance(event, Failed) else "hang"
             broken = Broken("failure", work.task, work.index, at_ns, detail=detail)
-            self._tell(broken, chains_only=True)
+            self._tell(broken, along=work.stage.name)
 
     def _overrunning(self) -> Iterator[Broken]:
         """Yield what executes for too long and has not ended."""
@@ -182,7 +187,7 @@ class Assumptions:
             self._tell(Broken("told_late", task, index, job.release_ns, 0, late_ns, "release"))
         if job.outcome == "skipped" and job.reason != "busy":
             broken = Broken("skipped", task, index, job.end_ns, detail=job.reason)
-            self._tell(broken, chains_only=True)
+            self._tell(broken, along=job.stage)
         best_ns = self._stages[task].bcet_ns or 1
         if job.outcome in {"met", "late"} and job.executed_ns < best_ns:
             self._tell(

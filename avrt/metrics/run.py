@@ -71,6 +71,11 @@ class StageFigures:
         self._anomaly_of: dict[str, str] = {}
         self.causes: Counter[tuple[str, str]] = Counter()
 
+    @property
+    def worst_ns(self) -> int | None:
+        """The longest response of a job that gave a result."""
+        return self.highs[-1].response_ns if self.highs else None
+
     def job(self, record: JobRecord) -> None:
         self.seen(record.task, record.index)
         self.outcomes[record.outcome] += 1
@@ -172,6 +177,10 @@ class ChainFigures:
         self.path = Distribution()
         self.broken: Counter[str] = Counter()
 
+    @property
+    def worst_ns(self) -> int | None:
+        return longest_ns(self.highs[-1]) if self.highs else None
+
     def output(self, record: ChainRecord) -> None:
         for figure, value in (
             (self.reaction, record.reaction_ns),
@@ -180,7 +189,7 @@ class ChainFigures:
         ):
             if value is not None:
                 figure.add(value)
-        if longest_ns(record) > (longest_ns(self.highs[-1]) if self.highs else 0):
+        if longest_ns(record) > (self.worst_ns or 0):
             self.highs.append(record)
 
     def summary(self) -> dict[str, object]:

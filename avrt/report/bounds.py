@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from avrt.analysis.bounds import bounds
-from avrt.metrics.run import longest_ns
+from avrt.metrics.bounds import chains_above, stages_above
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from avrt.analysis.figure import Figure
     from avrt.metrics.assumptions import Broken, Kind
+    from avrt.metrics.bounds import Above, WorstOfRuns
     from avrt.metrics.run import RunFigures
-    from avrt.model.records import ChainRecord, JobRecord
 
 Verdict = Literal["holds", "assumption broken", "model broken", "unknown"]
 SAID: Mapping[Kind, str] = {
@@ -34,30 +34,6 @@ SAID: Mapping[Kind, str] = {
     "failure": "gave no result: {detail}",
     "skipped": "was skipped: {detail}",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Above:
-    """The first job of a stage, or the first output of a chain, that took longer than its bound.
-
-    Attributes:
-        subject: the task, or the chain.
-        index: of the job; of the output, the number of its activation.
-        release_ns: of an output, when what it is counted from was captured.
-        passed_ns: when the bound passed.
-        cause: the first assumption that was broken by then; None means that the model is.
-    """
-
-    subject: str
-    index: int
-    release_ns: int
-    found_ns: int
-    bound_ns: int
-    cause: Broken | None
-
-    @property
-    def passed_ns(self) -> int:
-        return self.release_ns + self.bound_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,43 +110,19 @@ class BoundsCheck:
 def check_bounds(figures: RunFigures) -> BoundsCheck:
     """Compare all observations of a run with the bounds of its pipeline."""
     known = bounds(figures.assumed)
-    of_responses, first = figures.assumptions.first_of_responses, figures.assumptions.first
-    stages: dict[str, Comparison] = {}
-    for name, stage in figures.stages.items():
-        figure = known.stages[name]
-        worst_ns = stage.highs[-1].response_ns if stage.highs else None
-        stages[name] = Comparison(worst_ns, figure, _first_job(stage.highs, figure, of_responses))
-    chains: dict[str, Comparison] = {}
-    for name, chain in figures.chains.items():
-        figure = known.chains[name]
-        worst_ns = longest_ns(chain.highs[-1]) if chain.highs else None
-        chains[name] = Comparison(worst_ns, figure, _first_output(chain.highs, figure, first))
-    return BoundsCheck(stages, chains, first)
-
-
-def _first_job(highs: list[JobRecord], bound: Figure, broken: Broken | None) -> Above | None:
-    limit_ns = bound.ns
-    for job in highs:
-        if limit_ns is not None and job.response_ns > limit_ns:
-            cause = _cause(job.release_ns + limit_ns, broken)
-            return Above(job.task, job.index, job.release_ns, job.response_ns, limit_ns, cause)
-    return None
-
-
-def _first_output(highs: list[ChainRecord], bound: Figure, broken: Broken | None) -> Above | None:
-    limit_ns = bound.ns
-    for output in highs:
-        found_ns = longest_ns(output)
-        if limit_ns is not None and found_ns > limit_ns:
-            from_ns = output.at_ns - found_ns
-            cause = _cause(from_ns + limit_ns, broken)
-            return Above(output.chain, output.activation, from_ns, found_ns, limit_ns, cause)
-    return None
-
-
-def _cause(passed_ns: int, broken: Broken | None) -> Broken | None:
-    """Return the broken assumption if it was so before the bound passed."""
-    return broken if broken is not None and broken.at_ns <= passed_ns else None
+    jobs = stages_above(figures, {name: figure.ns for name, figure in known.stages.items()})
+    outputs = chains_above(figures, {name: figure.ns for name, figure in known.chains.items()})
+    return BoundsCheck(
+        {
+            name: Comparison(stage.worst_ns, known.stages[name], jobs.get(name))
+            for name, stage in figures.stages.items()
+        },
+        {
+            name: Comparison(chain.worst_ns, known.chains[name], outputs.get(name))
+            for name, chain in figures.chains.items()
+        },
+        figures.assumptions.first,
+    )
 
 
 # For a person
@@ -200,3 +152,37 @@ def describe_broken(broken: Broken) -> str:
 def _above(above: Above) -> dict[str, object]:
     data = asdict(above)
     return {**data, "model_broken": above.cause is None}
+
+
+# Many runs
+
+
+def worst_data(
+    known: Mapping[str, Figure], worst: Mapping[str, WorstOfRuns]
+) -> dict[str, dict[str, object]]:
+    """Return the longest observation of many runs beside its bound, by stage or chain."""
+    return {
+        name: {
+            "observed_ns": item.observed_ns,
+            "seed": item.seed,
+            "bound_ns": known[name].ns,
+            "label": known[name].label,
+            "source": known[name].source,
+            "holds": None if None in (item.observed_ns, known[name].ns) else not item.runs_above,
+            "runs_above": item.runs_above,
+            "runs_unexplained": item.runs_unexplained,
+            "first_above": None
+            if item.first is None
+            else {"seed": item.first[0], **_above(item.first[1])},
+        }
+        for name, item in worst.items()
+    }
+
+
+def worst_lines(worst: Mapping[str, WorstOfRuns]) -> Iterator[tuple[str, str]]:
+    """Yield what is above its bound in any of many runs, each line with its style."""
+    for item in worst.values():
+        if item.first is not None:
+            line, style = describe_above(item.first[1])
+            others = f"; so in {item.runs_unexplained or item.runs_above} runs"
+            yield f"seed {item.first[0]}: {line}{others}", style

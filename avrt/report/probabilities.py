@@ -10,12 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from avrt.metrics.probability import CONFIDENCE
+from avrt.report.bounds import Comparison
+from avrt.report.terminal import bound_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import RenderableType
 
+    from avrt.analysis.figure import Figure
+    from avrt.metrics.bounds import WorstOfRuns
     from avrt.metrics.probability import Estimate, Probability
 
 
@@ -27,6 +31,21 @@ def render_probabilities(
     if chains:
         parts.append(_table("chain", "broken", chains))
     return Group(*parts)
+
+
+def render_worst(known: Mapping[str, Figure], worst: Mapping[str, WorstOfRuns]) -> Table:
+    """Return the longest observation of many runs beside its bound, by stage or chain."""
+    table = Table(title_justify="left", header_style="bold")
+    table.add_column("longest, ms")
+    for name in ("observed", "seed", "bound", "runs above", "unexplained"):
+        table.add_column(name, justify="right")
+    for name, item in worst.items():
+        seed = "-" if item.seed is None else str(item.seed)
+        counts = (str(item.runs_above), str(item.runs_unexplained))
+        above = None if item.first is None else item.first[1]
+        observed, bound = bound_cells(Comparison(item.observed_ns, known[name], above))
+        table.add_row(Text(name), observed, seed, bound, *counts)
+    return table
 
 
 def probabilities_data(group: Mapping[str, Probability]) -> dict[str, object]:

@@ -318,6 +318,11 @@ def four(figure: Distribution) -> str:
     return "/".join(_ms(value) for value in values) if len(figure) else "-"
 
 
+def bound_cells(row: Comparison | None) -> tuple[str, Text]:
+    """Return the longest observation and its bound."""
+    return ("-", Text("-")) if row is None else (_ms(row.observed_ns), _bound(row))
+
+
 def _bound(row: Comparison) -> Text:
     """Return what the analyses allow, and whether the observation is within it."""
     if row.bound.ns is None:

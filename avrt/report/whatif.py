@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -14,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from avrt.metrics.changes import CHANGE_KINDS
+from avrt.report.bounds import check_bounds
 from avrt.report.side_by_side import Pair
-from avrt.report.terminal import late_starts, spent_time
+from avrt.report.terminal import bound_cells, late_starts, spent_time
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -26,18 +28,24 @@ if TYPE_CHECKING:
     from avrt.metrics.changes import JobChange
     from avrt.metrics.run import RunFigures
     from avrt.model.records import JobRecord, MissRecord
+    from avrt.report.bounds import BoundsCheck
 
 NAMES = ("before", "after")
 ROWS_SHOWN = 30
 STYLES = {"appears": "red", "vanishes": "green", "moves": "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Side:
     """One run: its figures and its decisions."""
 
     figures: RunFigures
     decisions: str
+
+    @cached_property
+    def bounds(self) -> BoundsCheck:
+        """The run against what the analyses promise."""
+        return check_bounds(self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,10 @@ class WhatIfReport:
             "decisions": {"before": self.before.decisions, "after": self.after.decisions},
             "assumed": self.assumed,
             **self._pair().data(),
+            "bounds": {
+                "before": self.before.bounds.data(),
+                "after": self.after.bounds.data(),
+            },
             "counts": self.counts(),
             "misses": [_change(change) for change in self.misses],
             "out": self.out,
@@ -85,9 +97,12 @@ class WhatIfReport:
         """Return everything for a terminal."""
         pair = self._pair()
         parts: list[RenderableType] = [Text(line) for line in self._headline()]
+        for name, side in zip(NAMES, (self.before, self.after), strict=True):
+            parts += [Text(f"{name}: {line}", style) for line, style in side.bounds.lines()]
         parts.append(pair.stage_table())
         if self.before.figures.chains:
             parts.append(pair.chain_table())
+        parts.append(self._bound_table())
         if self.misses:
             parts.append(self._miss_table())
         parts += list(self._notes())
@@ -100,6 +115,20 @@ class WhatIfReport:
         changes = ", ".join(self.changes) or "nothing changed"
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
         return [f"what if: {changes}", f"misses: {counts}"]
+
+    def _bound_table(self) -> Table:
+        """Return the longest observation and the bound of every stage and chain in both runs."""
+        table = Table(title="Observed and bound (ms)", title_justify="left", header_style="bold")
+        table.add_column("stage or chain")
+        for name in NAMES:
+            table.add_column(f"{name}: observed", justify="right")
+            table.add_column("bound", justify="right")
+        before, after = self.before.bounds, self.after.bounds
+        for old, new in ((before.stages, after.stages), (before.chains, after.chains)):
+            for name in dict.fromkeys((*old, *new)):
+                cells = [cell for side in (old, new) for cell in bound_cells(side.get(name))]
+                table.add_row(Text(name), *cells)
+        return table
 
     def _miss_table(self) -> Table:
         table = Table(title="Misses that change", title_justify="left", header_style="bold")

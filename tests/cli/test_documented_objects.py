@@ -1,4 +1,4 @@
-"""`docs/report.md` names the keys of the what-if, comparison and profile objects, and no others."""
+"""`docs/report.md` names the keys of every object but the run's, and no others."""
 
 import re
 from pathlib import Path
@@ -46,6 +46,36 @@ def test_the_keys_of_the_what_if_object(what_if):
     for part in (miss, miss["before"] or miss["after"], miss["why"][0]):
         assert set(part) <= documented["misses"]
     assert set(what_if["counts"]) <= documented["counts"]
+
+
+SCENARIO = """
+scenario: s
+pipeline: small.yaml
+duration: 1 s
+arrivals: {lidar: {rate: 300 Hz}}
+expect: {all: {missed: 0}}
+"""
+
+
+def test_the_keys_of_the_object_of_many_runs(call, write_pipeline):
+    path = write_pipeline()
+    path.write_text(path.read_text() + "chains:\n  see: {path: [lidar, it], reaction: 1 s}\n")
+    scenario = path.with_name("scenario.yaml")
+    scenario.write_text(SCENARIO)
+    many = call("simulate", scenario, "--runs", 3, "--json").data
+    documented = rows("Many runs")
+    assert set(documented) == set(many)
+    for name, group in (("stages", "it"), ("chains", "see")):
+        assert {*many[name][group], *many[name][group]["a_run"]} <= documented[name]
+    row = many["bounds"]["stages"]["it"]
+    assert {*many["bounds"], *row} <= documented["bounds"]
+    assert (row["holds"], row["runs_above"], row["runs_unexplained"]) == (False, 3, 0)
+    assert row["first_above"]["seed"] == 0
+    assert row["first_above"]["cause"]["kind"] == "rate"
+    assert set(many["unmet"][0]) <= documented["unmet"]
+    told = call("simulate", scenario, "--runs", 3).out
+    assert "assumption broken: it" in told
+    assert "so in 3 runs" in told
 
 
 def test_the_keys_of_the_comparison_object(comparison):

@@ -13,6 +13,8 @@ from worlds import worlds
 import avrt.report.bounds as told
 from avrt.analysis.bounds import Bounds, bounds
 from avrt.drivers.simulate import simulate
+from avrt.metrics.assumptions import Broken
+from avrt.metrics.bounds import Above, worst_of_runs
 from avrt.metrics.run import RunFigures
 from avrt.model.events import Arrived, DeviceBack, DeviceLost
 from avrt.model.records import JobRecord
@@ -240,3 +242,25 @@ def test_a_pipeline_too_large_for_a_report_is_unknown_and_not_waited_for():
     spec = pipeline(*many, devices=(device(slots=4),))
     assert {figure.label for figure in bounds(spec).stages.values()} == {"unknown"}
     assert "avrt check" in bounds(spec).stages["t0"].source
+
+
+def test_what_is_wrong_with_another_source_explains_no_chain(monkeypatch):
+    stages = (stage("a", "s"), timer("b", 10, inputs=stage("x", "r").inputs))
+    spec = pipeline(*stages, chains=(ChainSpec(name="c", path=("s", "a")),), period_ns=10)
+    right = bounds(spec)
+    low = {"c": replace(right.chains["c"], ns=11)}
+    monkeypatch.setattr(told, "bounds", lambda _: Bounds(right.stages, low))
+    feed = [*arrivals("r", (0, -9), first=50), *arrivals("s", 0, 10, 20)]
+    check = run(spec, feed=feed, until_ns=25)
+    assert broken(check)[:2] == ("delay", "r")
+    assert check.chains["c"].above.cause is None
+
+
+def test_of_many_runs_the_first_unexplained_one_is_told():
+    explained = Above("a", 3, 0, 9, 5, Broken("rate", "s", 1, 2))
+    bare = replace(explained, cause=None)
+    runs = [(7, {"a": 4}, {}), (8, {"a": 9}, {"a": explained}), (9, {"a": 9}, {"a": bare})]
+    worst = worst_of_runs(runs)["a"]
+    assert (worst.observed_ns, worst.seed) == (9, 8)
+    assert (worst.runs_above, worst.runs_unexplained) == (2, 1)
+    assert worst.first == (9, bare)
