@@ -34,10 +34,15 @@ class Bounds:
     chains: Mapping[str, Figure]
 
 
-def bounds(spec: PipelineSpec) -> Bounds:
-    """Return the bounds of a checked pipeline; unknown where it is too large."""
-    if effort(spec) > EFFORT_MAX:
-        none = unknown(TOO_LARGE)
+def bounds(spec: PipelineSpec, *, why_none: str = "") -> Bounds:
+    """Return the bounds of a checked pipeline.
+
+    All are unknown where it is too large, or where the caller says why there are none.
+    """
+    if not why_none and effort(spec) > EFFORT_MAX:
+        why_none = TOO_LARGE
+    if why_none:
+        none = unknown(why_none)
         return Bounds(
             {stage.name: none for stage in spec.stages}, {chain.name: none for chain in spec.chains}
         )

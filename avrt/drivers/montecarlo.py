@@ -90,7 +90,8 @@ class ManyRuns:
 def run_many(prepared: Prepared, first_seed: int, count: int) -> ManyRuns:
     """Run a scenario with the seeds `first_seed`, `first_seed + 1`, ..., `count` of them."""
     spec = prepared.spec
-    known = bounds(assumed(spec))
+    pipeline, why_none = assumed(spec)
+    known = bounds(pipeline, why_none=why_none)
     runs = _run_all(prepared, range(first_seed, first_seed + count), known)
     return ManyRuns(
         first_seed,

@@ -11,6 +11,7 @@ from heapq import merge
 from math import ceil
 from typing import TYPE_CHECKING
 
+from avrt.analysis.overheads import with_overheads
 from avrt.drivers.arrivals import arrivals
 from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
@@ -84,9 +85,14 @@ def run_unrecorded(prepared: Prepared, seed: int, *, watched: bool = False) -> S
     return observed.run("")
 
 
-def assumed(scenario: ScenarioSpec) -> PipelineSpec:
-    """Return the pipeline as the analyses are to see it in this scenario."""
-    return scenario.pipeline
+def assumed(scenario: ScenarioSpec) -> tuple[PipelineSpec, str]:
+    """Return the pipeline as the analyses are to see it, and why they cannot bound it if so."""
+    if not scenario.overheads:
+        return scenario.pipeline, ""
+    inflated = with_overheads(scenario.pipeline, scenario.overheads)
+    if inflated is None:
+        return scenario.pipeline, "how often a job is resumed, at a cost, has no known bound"
+    return inflated, ""
 
 
 class _Observed:
@@ -94,7 +100,7 @@ class _Observed:
 
     def __init__(self, scenario: ScenarioSpec) -> None:
         self._expect = scenario.expect
-        self.figures = RunFigures(scenario.pipeline, assumed(scenario))
+        self.figures = RunFigures(scenario.pipeline, *assumed(scenario))
         self._firsts = Firsts()
         self._windows = Windows(scenario.expect, self.figures.stages)
         self._has_windows = any(item.window is not None for item in scenario.expect)

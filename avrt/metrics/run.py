@@ -209,10 +209,14 @@ class RunFigures:
         spec: the pipeline.
         assumed: the pipeline as the analyses are to see it, where that differs: its wcets hold
             what the run adds to every execution.
+        why_unbounded: why no analysis can bound the run, if none can.
     """
 
-    def __init__(self, spec: PipelineSpec, assumed: PipelineSpec | None = None) -> None:
+    def __init__(
+        self, spec: PipelineSpec, assumed: PipelineSpec | None = None, why_unbounded: str = ""
+    ) -> None:
         self.assumed = assumed or spec
+        self.why_unbounded = why_unbounded
         self.assumptions = Assumptions(self.assumed)
         self.stages = {stage.name: StageFigures() for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}

@@ -109,7 +109,7 @@ class BoundsCheck:
 
 def check_bounds(figures: RunFigures) -> BoundsCheck:
     """Compare all observations of a run with the bounds of its pipeline."""
-    known = bounds(figures.assumed)
+    known = bounds(figures.assumed, why_none=figures.why_unbounded)
     jobs = stages_above(figures, {name: figure.ns for name, figure in known.stages.items()})
     outputs = chains_above(figures, {name: figure.ns for name, figure in known.chains.items()})
     return BoundsCheck(
