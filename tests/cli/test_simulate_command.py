@@ -6,7 +6,8 @@ import pytest
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 NAMES = [
-    "burst", "clock_step", "jitter", "overload", "sensor_dropout", "slow_device", "static_schedule",
+    "burst", "clock_step", "four_three_two_cpu", "jitter", "overload", "sensor_dropout",
+    "slow_device", "static_schedule",
 ]  # fmt: skip
 
 

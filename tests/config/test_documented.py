@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from avrt.config import arrivals, calibration, execution, faults, pipeline, scenario, stage_keys
+from avrt.config import (
+    arrivals,
+    calibration,
+    execution,
+    expectations,
+    faults,
+    overheads,
+    pipeline,
+    scenario,
+    stage_keys,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "pipeline.md").read_text(encoding="utf-8")
@@ -24,15 +34,17 @@ TABLES = {
 SCENARIO_TABLES = {
     "top level": [key.name for key in scenario.SCENARIO_KEYS],
     "execution": [*execution.KINDS, *(key.name for key in execution.MEASURED_KEYS)],
+    "overheads": [key.name for key in overheads.KEYS],
     "arrivals": [key.name for key in arrivals.ARRIVAL_KEYS],
     "faults": [*faults.FAULT_KEYS, *(k.name for keys in faults.FAULT_KEYS.values() for k in keys)],
     "expectations": [
         key.name
         for keys in (
-            scenario.EXPECT_KEYS,
-            scenario.ALL_KEYS,
-            scenario.STAGE_LIMIT_KEYS,
-            scenario.CHAIN_LIMIT_KEYS,
+            expectations.EXPECT_KEYS,
+            expectations.ALL_KEYS,
+            expectations.WINDOW_KEYS,
+            expectations.STAGE_KEYS,
+            expectations.CHAIN_KEYS,
         )
         for key in keys
     ],
