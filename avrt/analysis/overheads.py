@@ -48,13 +48,16 @@ def with_overheads(
     and to be known to miss says of `spec` only that nothing shows it to meet.
 
     Returns:
-        The same stages with a longer wcet, and the budgets of before; None where the number of
-        preemptions has no bound: with llf on a preemptive device, or where none was found.
+        The same stages with a longer wcet, and the budgets of before; None where no bound on the
+        number of preemptions is known: with llf on a preemptive device, for segments on a
+        preemptive device of several slots, or where none was found.
     """
     preemptive = {device.name for device in spec.devices if device.preemptive}
-    if spec.policy == "llf" and any(overheads[n].resume_ns for n in preemptive if n in overheads):
+    costly = {name for name in preemptive if name in overheads and overheads[name].resume_ns}
+    several = {name for name in costly if spec.device(name).slots > 1}
+    in_parts = {part.device for stage in spec.stages for part in stage.segments}
+    if (spec.policy == "llf" and costly) or several & in_parts:
         return None
-    several = {d.name for d in spec.devices if d.preemptive and d.slots > 1 and d.name in overheads}
     resumes = {stage.name: 0 if stage.device in several else 1 for stage in spec.stages}
     for _ in range(ROUNDS_MAX):
         stages = tuple(

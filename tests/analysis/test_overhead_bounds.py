@@ -62,7 +62,7 @@ def timers(draw):
 
 
 @given(timers(), COSTS)
-@examples(150)
+@examples(40)
 def test_no_response_of_timers_with_overheads_exceeds_the_bound(made, costs):
     spec, shares = made
     inflated = with_overheads(spec, {"cpu": costs})
@@ -126,6 +126,14 @@ def test_under_llf_with_preemption_there_is_no_bound():
     spec = Bench(timer("a"), devices=(device(preemptive=True),), policy="llf").spec
     assert with_overheads(spec, {"cpu": OverheadSpec(switch_ns=1)}) is None
     assert with_overheads(spec, {"cpu": OverheadSpec(launch_ns=1)}).stages[0].wcet_ns == 3
+
+
+def test_of_segments_on_several_slots_no_bound_is_known():
+    parts = (SegmentSpec(device="cpu", wcet_ns=5), SegmentSpec(device="gpu", wcet_ns=7))
+    devices = (device(), device("gpu", slots=2, preemptive=True))
+    spec = Bench(timer("work", wcet_ns=12, segments=parts), devices=devices).spec
+    assert with_overheads(spec, {"gpu": OverheadSpec(switch_ns=1)}) is None
+    assert with_overheads(spec, {"gpu": OverheadSpec(launch_ns=1)}).stages[0].wcet_ns == 13
 
 
 def test_on_several_slots_every_preemption_that_may_come_is_charged():

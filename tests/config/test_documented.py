@@ -33,7 +33,11 @@ TABLES = {
 }
 SCENARIO_TABLES = {
     "top level": [key.name for key in scenario.SCENARIO_KEYS],
-    "execution": [*execution.KINDS, *(key.name for key in execution.MEASURED_KEYS)],
+    "execution": [
+        *execution.KINDS,
+        execution.DEVICES,
+        *(key.name for key in execution.MEASURED_KEYS),
+    ],
     "overheads": [key.name for key in overheads.KEYS],
     "arrivals": [key.name for key in arrivals.ARRIVAL_KEYS],
     "faults": [*faults.FAULT_KEYS, *(k.name for keys in faults.FAULT_KEYS.values() for k in keys)],
@@ -41,8 +45,8 @@ SCENARIO_TABLES = {
         key.name
         for keys in (
             expectations.EXPECT_KEYS,
-            expectations.ALL_KEYS,
             expectations.WINDOW_KEYS,
+            expectations.ALL_KEYS,
             expectations.STAGE_KEYS,
             expectations.CHAIN_KEYS,
         )
