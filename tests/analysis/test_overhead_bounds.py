@@ -14,8 +14,8 @@ from avrt.analysis.schedulability import analyse
 from avrt.analysis.tasks import Task
 from avrt.drivers.simulate import simulate
 from avrt.model.scenario import OverheadSpec
-from avrt.model.spec import POLICIES, SegmentSpec
-from pipelines import Picker, examples
+from avrt.model.spec import SegmentSpec
+from pipelines import ONLINE, Picker, examples
 
 COSTS = st.builds(
     OverheadSpec,
@@ -27,7 +27,7 @@ COSTS = st.builds(
 BY_DEVICE = st.dictionaries(st.sampled_from(["d0", "d1"]), COSTS, min_size=1)
 
 
-POLICIES_BOUND = [policy for policy in POLICIES if policy != "llf"]
+POLICIES_BOUND = [policy for policy in ONLINE if policy != "llf"]
 LIGHT = {"wcets": (1, 1, 2, 3), "preemptive": (False, True, True)}
 
 
@@ -81,7 +81,7 @@ def test_no_response_of_timers_with_overheads_exceeds_the_bound(made, costs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ONLINE)
 def test_no_run_with_overheads_exceeds_what_is_known(policy):
     @given(worlds(policies=(policy,), **LIGHT), BY_DEVICE)
     @examples(60)
