@@ -17,7 +17,7 @@ ASSIGNMENTS = (
     ("wcet", "STAGE=TIME", "its declared wcet"),
     ("deadline", "STAGE=TIME", "its deadline"),
     ("rate", "STAGE=RATE", "the rate or period of a stage that its own timer releases"),
-    ("device", "STAGE=DEVICE", "the device that it runs on"),
+    ("device", "STAGE=DEVICE", "the device that it runs on, or one for each segment: cpu,gpu"),
     ("slots", "DEVICE=COUNT", "how many jobs a device runs at once"),
 )
 

@@ -16,6 +16,7 @@ from avrt.config.node import from_python
 from avrt.config.reader import duration, one_of, rate
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.graph import check
+from avrt.model.segments import split
 from avrt.model.spec import POLICIES
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ def change_pipeline(spec: PipelineSpec, changes: Changes) -> PipelineSpec:
     """
     stages = {stage.name: stage for stage in spec.stages}
     for name, node in _assigned("wcet", changes.wcet, stages):
-        stages[name] = replace(stages[name], wcet_ns=duration(node))
+        stages[name] = _with_wcet(stages[name], duration(node))
     for name, node in _assigned("deadline", changes.deadline, stages):
         stages[name] = replace(stages[name], deadline_ns=duration(node))
     for name, node in _assigned("rate", changes.rate, stages):
         stages[name] = _with_rate(stages[name], node)
     for name, node in _assigned("device", changes.device, stages):
-        stages[name] = replace(stages[name], device=node.text)
+        stages[name] = _with_device(stages[name], node)
     devices = {device.name: device for device in spec.devices}
     for name, node in _assigned("slots", changes.slots, devices, "device"):
         devices[name] = replace(devices[name], slots=_count(node))
@@ -144,6 +145,33 @@ def _cost_rule(node: Node) -> CostRule:
     if share is None or share <= 0:
         raise node.fail(f"expected a change above -100 %, such as +20%, found {node.shown}")
     return CostRule(share)
+
+
+def _with_wcet(stage: StageSpec, wcet_ns: int) -> StageSpec:
+    """Return a stage with another wcet, which its segments share as they did before."""
+    if not stage.segments or wcet_ns < 1:  # what is no time is refused with the whole pipeline
+        return replace(stage, wcet_ns=wcet_ns)
+    parts = split(wcet_ns, [segment.wcet_ns for segment in stage.segments])
+    segments = tuple(
+        replace(segment, wcet_ns=part) for segment, part in zip(stage.segments, parts, strict=True)
+    )
+    return replace(stage, wcet_ns=wcet_ns, segments=segments)
+
+
+def _with_device(stage: StageSpec, node: Node) -> StageSpec:
+    """Return a stage on another device: with segments on one for each, or on one for all."""
+    devices = [name.strip() for name in node.text.split(",")]
+    count = len(stage.segments)
+    if len(devices) not in {1, count}:
+        several = f", or {count}" if count > 1 else ""
+        raise node.fail(f"expected one device{several}, found {len(devices)}")
+    if len(devices) < count:
+        devices *= count
+    segments = tuple(
+        replace(segment, device=device)
+        for segment, device in zip(stage.segments, devices, strict=False)
+    )
+    return replace(stage, device=devices[0], segments=segments)
 
 
 def _with_rate(stage: StageSpec, node: Node) -> StageSpec:

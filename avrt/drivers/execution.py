@@ -7,19 +7,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from avrt.drivers.draws import Draws
 from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import Entry, parse_entry
+from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, StreamLost
 from avrt.model.execution import Sampled
+from avrt.model.segments import spinning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
     from pathlib import Path
 
     from avrt.logs.record.run_file import Line
@@ -114,26 +116,36 @@ def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:
     What was stopped takes longer than it had.
     """
     with RunFile(path) as run:
-        for work in read_works(read_entries(run, path)):
+        for work in read_works(read_entries(run, path), read_pipeline(run, path)):
             ended = work.end is not None
             yield work.task, work.index, work.cost_ns, ended
 
 
-def read_works(entries: Iterable[Entry]) -> Iterator[Work]:
+def read_works(entries: Iterable[Entry], spec: PipelineSpec) -> Iterator[Work]:
     """Yield the work of every dispatched job of a journal; work without an end comes last.
 
-    A job's work is timed from its dispatch to the report of its end, whatever its outcome: a job
-    aborted at its deadline goes on where nothing can stop it, until its stream or device is lost.
+    `spec` is the pipeline of that journal. A job's work is timed from its dispatch to the report of
+    its end, whatever its outcome: a job aborted at its deadline goes on where nothing can stop it,
+    until its stream or device is lost.
     """
     works: dict[int, Work] = {}
+    spins = {
+        (task, place)
+        for stage in spec.stages
+        for place, _, _ in spinning(stage)
+        for task in stage.task_names
+    }
+    ends = 0
     for entry in entries:
         for event in entry.events:
             match event:
                 case SegmentEnded() if event.job in works:
-                    works[event.job].stop(entry.at_ns)
+                    works[event.job].part_ended(entry.at_ns, ends)
+                    ends += 1
                 case Completed() | Failed() | Hung() if event.job in works:
                     work = works.pop(event.job)
-                    work.stop(entry.at_ns)
+                    work.part_ended(entry.at_ns, ends)
+                    ends += 1
                     work.end, work.end_ns = event, entry.at_ns
                     yield work
                 case StreamLost() | DeviceLost():
@@ -143,15 +155,17 @@ def read_works(entries: Iterable[Entry]) -> Iterator[Work]:
                 case _:
                     pass
         for command in entry.commands:
-            _obey(works, command, entry.at_ns)
+            _obey(works, command, entry.at_ns, spins)
     yield from works.values()
 
 
-def _obey(works: dict[int, Work], command: Command, at_ns: int) -> None:
+def _obey(
+    works: dict[int, Work], command: Command, at_ns: int, spins: Container[tuple[str, int]]
+) -> None:
     """Begin work, or take it off its slot and put it back."""
     match command:
         case Dispatch() if command.segment > 0 and command.job in works:
-            works[command.job].dispatch, works[command.job].since_ns = command, at_ns
+            works[command.job].go_on(command, at_ns, (command.task, command.segment) in spins)
         case Dispatch():
             works[command.job] = Work(command, at_ns)
         case Resume() if command.job in works:
@@ -184,18 +198,34 @@ def _read_entry(path: str | Path, line: Line) -> Entry:
 
 
 @dataclass(slots=True)
+class Part:
+    """The execution that one segment of a job received, or a whole job without segments.
+
+    Attributes:
+        place: the number of its end among all ends; None if that was never reported.
+    """
+
+    received_ns: int = 0
+    place: int | None = None
+
+
+@dataclass(slots=True)
 class Work:
     """The execution that a dispatched job received.
 
     Attributes:
+        dispatch: of the present segment.
         since_ns: when it last got a slot; None while it is on none.
+        parts: by segment, as far as they were begun.
+        kept: the device whose slot it keeps meanwhile, if any.
         end: how it ended, None if that was never reported.
         end_ns: when that was reported.
     """
 
     dispatch: Dispatch
     since_ns: int | None
-    received_ns: int = 0
+    parts: list[Part] = field(default_factory=lambda: [Part()])
+    kept: str | None = None
     end: Completed | Failed | Hung | None = None
     end_ns: int = 0
 
@@ -208,6 +238,10 @@ class Work:
         return self.dispatch.index
 
     @property
+    def received_ns(self) -> int:
+        return sum(part.received_ns for part in self.parts)
+
+    @property
     def cost_ns(self) -> int:
         """What it took; of work that was stopped, the least that is more than it had."""
         return self.received_ns + 1 if self.end is None else max(1, self.received_ns)
@@ -216,10 +250,24 @@ class Work:
         """Whether the loss of a stream or a device takes this work with it."""
         if isinstance(loss, StreamLost):
             return self.dispatch.stream == loss.stream
-        return self.dispatch.device == loss.device
+        return loss.device in {self.dispatch.device, self.kept}
+
+    def go_on(self, command: Dispatch, at_ns: int, spins: bool) -> None:  # noqa: FBT001
+        """Begin the next segment, which may keep the slot of the one before."""
+        if not spins:
+            self.kept = None
+        elif self.kept is None:
+            self.kept = self.dispatch.device
+        self.dispatch, self.since_ns = command, at_ns
+        self.parts.append(Part())
+
+    def part_ended(self, at_ns: int, place: int) -> None:
+        """Note the reported end of the present segment."""
+        self.stop(at_ns)
+        self.parts[-1].place = place
 
     def stop(self, at_ns: int, *, goes_on: bool = False) -> None:
         """Count what it received until now; aborted work may go on."""
         if self.since_ns is not None:
-            self.received_ns += at_ns - self.since_ns
+            self.parts[-1].received_ns += at_ns - self.since_ns
             self.since_ns = at_ns if goes_on else None

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 from avrt.drivers.loop import KernelLoop, Worker
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Drain, Event, Hung, SegmentEnded
+from avrt.model.segments import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from avrt.drivers.loop import Notes
     from avrt.kernel import Kernel
@@ -185,10 +186,13 @@ class VirtualLoop(KernelLoop):
             cost_ns: int | None = self._to_come[job].pop(0)
         else:
             cost_ns = self._executor.start(command, at_ns)
-            shares = self._shares.get(command.task)
-            if shares is not None and cost_ns is not None:
-                cost_ns, *self._to_come[job] = split(cost_ns, shares)
+            if cost_ns is not None and command.task in self._shares:
+                cost_ns, *self._to_come[job] = self._parts(command, cost_ns)
         self._work.start(job, cost_ns, at_ns)
+
+    def _parts(self, command: Dispatch, cost_ns: int) -> list[int]:
+        """Return how long each segment of a job takes that begins."""
+        return split(cost_ns, self._shares[command.task])
 
     def _end(self, job: int, at_ns: int) -> Event:
         """Tell how the work of a job, or of its present segment, ended."""
@@ -228,16 +232,6 @@ class VirtualLoop(KernelLoop):
         for job in [job for job in self._to_come if job not in jobs]:
             del self._to_come[job]
             self._aborted.discard(job)
-
-
-def split(cost_ns: int, shares: Sequence[int]) -> list[int]:
-    """Divide an execution time in proportion, each part 1 ns at least."""
-    whole, upto = sum(shares), 0
-    parts: list[int] = []
-    for share in shares:
-        from_ns, upto = cost_ns * upto // whole, upto + share
-        parts.append(max(1, cost_ns * upto // whole - from_ns))
-    return parts
 
 
 def _shares(spec: PipelineSpec) -> dict[str, tuple[int, ...]]:

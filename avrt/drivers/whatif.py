@@ -8,6 +8,7 @@ its share of the device and of the report, and a run repeated with nothing chang
 calls of the kernel, entry for entry, in virtual time and at the wall clock alike:
 
 * the kernel's own wake-ups are handled at the instants that they were planned for in both;
+* each segment of a job takes what that segment took;
 * ends of one instant are handed over in the order in which they were recorded;
 * timers cease where the recorded run let them cease.
 
@@ -20,16 +21,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from avrt.drivers.execution import ModelTiming, Work, read_entries, read_works
+from avrt.drivers.execution import Work, read_entries, read_works
 from avrt.drivers.virtual import VirtualLoop
-from avrt.errors import InputError, SpecError
+from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
 from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.metrics.changes import JobLog
 from avrt.metrics.run import RunFigures
-from avrt.model.events import Arrived, Completed, Drain, Event, Failed, Hung, Voted
+from avrt.model.events import Arrived, Completed, Drain, Event, Failed, Hung, SegmentEnded, Voted
+from avrt.model.segments import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from avrt.logs.record.journal import Entry
     from avrt.model.commands import Command, Dispatch, Vote
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, StageSpec
 
     Key = tuple[str, int]
     ChangeCost = Callable[[str, int], int]
@@ -52,7 +54,6 @@ class RecordedRun:
     Attributes:
         feed: what came from outside, at the time of the kernel's call.
         works: the work of every dispatched job, by task and root.
-        places: when each end was reported, as a rank among all ends, by task and root.
         votes: the decisions over redundant stages, by stage and root.
         until_ns: before when timer releases happened; None: until the feed was over.
         fresh_handle: the first of the handles that no message of the run had.
@@ -64,7 +65,6 @@ class RecordedRun:
     zero_ns: int
     feed: Sequence[tuple[int, Event]]
     works: Mapping[Key, Work]
-    places: Mapping[Key, int]
     votes: Mapping[Key, Voted]
     until_ns: int | None
     fresh_handle: int
@@ -131,14 +131,13 @@ def recorded_run(
         if entry.check != journal.check:
             what = f"expected the check {journal.check}, found {entry.check}"
             raise InputError(what, f"{path}, journal entry {entry.index}", entry.index)
-    works = list(read_works(entries))
+    works = list(read_works(entries, spec))
     keys = [(work.task, log.lineage.root(work.task, work.index)) for work in works]
     return RecordedRun(
         spec,
         zero_ns,
         [(e.at_ns, event) for e in entries for event in e.events if _is_outer(event)],
         dict(zip(keys, works, strict=True)),
-        {key: place for place, key in enumerate(keys)},
         votes,
         _until_ns(entries, path),
         1 + max((_handle(event) for e in entries for event in e.events), default=-1),
@@ -163,14 +162,7 @@ def repeat(
         spec: what is different.
         change_cost: from a stage and what its job took, ns, to what it is to take.
         write: takes each journal entry.
-
-    Raises:
-        SpecError: a stage has segments: what each of them took is not told apart.
     """
-    for stage in spec.stages:
-        if stage.segments:
-            what = "a run of segments cannot be repeated in this version"
-            raise SpecError(what, ("stages", stage.name, "segments"))
     repeated = Repeated(JobLog(spec), RunFigures(spec))
 
     def listen(at_ns: int, commands: Sequence[Command]) -> None:
@@ -188,7 +180,7 @@ def repeat(
 
 def _is_outer(event: Event) -> bool:
     """Whether an event came from outside the run and not from its own work."""
-    return not isinstance(event, Completed | Failed | Hung | Voted | Drain)
+    return not isinstance(event, SegmentEnded | Completed | Failed | Hung | Voted | Drain)
 
 
 def _handle(event: Event) -> int:
@@ -235,34 +227,58 @@ class _Repeater:
     ) -> None:
         self._recorded = recorded
         self._repeated = repeated
-        self._worst_ns = dict(ModelTiming(spec).wcet_ns)
+        self._worst_ns = {
+            task: _declared_ns(stage) for stage in spec.stages for task in stage.task_names
+        }
         for work in recorded.works.values():
-            if work.end is not None:
-                self._worst_ns[work.task] = max(self._worst_ns[work.task], work.cost_ns)
+            worst_ns = self._worst_ns[work.task]
+            for segment, part in enumerate(work.parts):
+                if part.place is not None:
+                    worst_ns[segment] = max(worst_ns[segment], part.received_ns)
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
         self._change_cost = change_cost
         self._keys: dict[int, Key] = {}
+        self._parts: dict[int, list[int]] = {}
+        self._segmented = {task for s in spec.stages if s.segments for task in s.task_names}
         self._handles: dict[int, int] = {}
         self._fresh = recorded.fresh_handle
 
-    def place(self, end: Event) -> tuple[int, int]:
-        """Return where the end of a job stands among ends of one instant."""
-        assert isinstance(end, Completed | Failed | Hung)
-        places = self._recorded.places
-        return places.get(self._keys[end.job], len(places)), end.job
+    def place(self, job: int, segment: int) -> tuple[bool, int, int]:
+        """Return where the end of a segment of a job stands among ends of one instant."""
+        work = self._recorded.works.get(self._keys[job])
+        place = None if work is None or segment >= len(work.parts) else work.parts[segment].place
+        return place is None, place or 0, job
+
+    def parts(self, job: int) -> list[int]:
+        """Return what each segment takes of a job that has just begun."""
+        return self._parts.pop(job)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         del at_ns
         task = command.task
         key = self._keys[command.job] = task, self._repeated.log.lineage.root(task, command.index)
         work = self._recorded.works.get(key)
-        cost_ns = 1 if work is None else work.cost_ns
+        parts = self._known_parts(task, work)
         if work is None or work.end is None:
             self._repeated.assumed.add(key)
-            cost_ns = max(cost_ns, self._worst_ns[task])
         if self._change_cost is not None:
-            cost_ns = self._change_cost(self._stage_of[task], cost_ns)
-        return cost_ns
+            cost_ns = sum(parts)
+            changed_ns = self._change_cost(self._stage_of[task], cost_ns)
+            parts = parts if changed_ns == cost_ns else split(changed_ns, parts)
+        if task in self._segmented:
+            self._parts[command.job] = parts
+        return sum(parts)
+
+    def _known_parts(self, task: str, work: Work | None) -> list[int]:
+        """Return what each segment took; of what is not known to its end the worst that is."""
+        worst_ns = self._worst_ns[task]
+        if work is None:
+            return list(worst_ns)
+        parts = [
+            max(1, part.received_ns) if part.place is not None else max(part.received_ns + 1, most)
+            for part, most in zip(work.parts, worst_ns, strict=False)
+        ]
+        return parts if work.end is not None else parts + worst_ns[len(parts) :]
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         work = self._recorded.works.get(self._keys[job])
@@ -309,7 +325,26 @@ class _RepeatLoop(VirtualLoop):
         until_ns: int | None,
     ) -> None:
         super().__init__(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns)
-        self._place = worker.place
+        self._repeater = worker
+        self._segments: dict[int, int] = {}
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
         super()._instant(at_ns, sorted(events, key=self._place))
+
+    def _place(self, end: Event) -> tuple[bool, int, int]:
+        assert isinstance(end, SegmentEnded | Completed | Failed | Hung)
+        return self._repeater.place(end.job, self._segments[end.job])
+
+    def _dispatch(self, command: Dispatch, at_ns: int) -> None:
+        self._segments[command.job] = command.segment
+        super()._dispatch(command, at_ns)
+
+    def _parts(self, command: Dispatch, cost_ns: int) -> list[int]:
+        del cost_ns
+        return self._repeater.parts(command.job)
+
+
+def _declared_ns(stage: StageSpec) -> list[int]:
+    """Return the declared execution time of each segment; they sum to the stage's wcet."""
+    shares = [segment.wcet_ns for segment in stage.segments]
+    return split(stage.wcet_ns, shares) if shares else [stage.wcet_ns]

@@ -14,7 +14,7 @@ from avrt.errors import SpecError
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from avrt.model.spec import PipelineSpec, SegmentSpec, StageSpec
 
@@ -69,6 +69,16 @@ def spinning(stage: StageSpec) -> Iterator[tuple[int, str, SegmentSpec]]:
             yield place, host, segment
         else:
             host = segment.device
+
+
+def split(cost_ns: int, shares: Sequence[int]) -> list[int]:
+    """Divide an execution time in proportion, each part 1 ns at least."""
+    whole, upto = sum(shares), 0
+    parts: list[int] = []
+    for share in shares:
+        from_ns, upto = cost_ns * upto // whole, upto + share
+        parts.append(max(1, cost_ns * upto // whole - from_ns))
+    return parts
 
 
 def _path(waits: dict[str, dict[str, str]], start: str, goal: str) -> tuple[str, ...]:

@@ -169,3 +169,16 @@ def test_a_profile_tells_what_failed_and_never_writes_over_its_inputs(
         assert done.code == 2
         assert "would overwrite" in only_line(done)
     assert call("profile", drive, "-p", pipeline, "-o", drive / "x.yaml").code == 2
+
+
+def test_a_run_of_segments_is_repeated_and_moved(call, make_drive, write_pipeline, tmp_path):
+    path = write_pipeline(more=", segments: [{device: cpu, wcet: 2 ms}, {device: gpu, wcet: 3 ms}]")
+    text = path.read_text() + "devices: {cpu: {type: cpu}, gpu: {type: simulated}}\n"
+    path.write_text(text)
+    out, moved = tmp_path / "run.mcap", tmp_path / "moved.mcap"
+    assert call("replay", make_drive(6), "-p", path, "-o", out).code == 0
+    assert call("whatif", out, "--json").data["reproduced"] is True
+    done = call("whatif", out, "--device", "it=gpu,cpu", "--cost", "it=+20%", "-o", moved, "--json")
+    assert done.data["stages"]["it"]["after"]["execution_ns"]["max"] == 6_000_000
+    assert verify(moved).equal
+    assert call("whatif", out, "--device", "it=gpu,cpu,gpu").code == 2

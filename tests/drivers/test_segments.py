@@ -11,9 +11,9 @@ from avrt.drivers.execution import RecordedTiming
 from avrt.drivers.hosts import fit_to_host
 from avrt.drivers.simulate import simulate
 from avrt.drivers.verify import verify
-from avrt.drivers.virtual import split
 from avrt.errors import SpecError
 from avrt.model.records import JobRecord, MissRecord
+from avrt.model.segments import split
 from avrt.model.spec import DeviceSpec, PipelineSpec, SegmentSpec
 from pipelines import examples
 

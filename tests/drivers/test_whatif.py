@@ -14,14 +14,13 @@ from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.whatif import read_recorded, recorded_run, repeat
-from avrt.errors import InputError, SpecError
+from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, parse_entry
 from avrt.logs.record.run_record import RunRecord
 from avrt.metrics.changes import compare_jobs
 from avrt.model.codec import encode, to_json
 from avrt.model.events import Completed, Drain
-from avrt.model.spec import SegmentSpec
 from pipelines import Limits, examples, scenarios
 
 
@@ -85,16 +84,6 @@ def make(scan_ns=4, **keys):
     ).spec
     costs = {"scan": scan_ns, "track": 2, "draw": 3}
     return simulated(spec, 50, execution=lambda task, _: costs[task])
-
-
-def test_a_run_of_segments_is_refused():
-    parts = tuple(SegmentSpec(device=name, wcet_ns=2) for name in ("cpu", "gpu"))
-    spec = Bench(
-        stage("work", "lidar", segments=parts, wcet_ns=4),
-        devices=(device(), device("gpu")),
-    ).spec
-    with pytest.raises(SpecError, match=r"stages\.work\.segments"):
-        repeat(simulated(spec, 30), spec)
 
 
 def longer(stage_name, cost_ns):
