@@ -74,6 +74,7 @@ def find_table(spec: PipelineSpec) -> TableSpec:
     """
     cycle_ns = _cycle_ns(spec)
     _check_load(spec, cycle_ns)
+    _check_sets(spec)
     table = _as_edf(spec, cycle_ns)
     if table is not None:
         return table
@@ -114,7 +115,8 @@ def _cycle_ns(spec: PipelineSpec) -> int:
         shown = ", ".join(f"{ns} ns" for ns in sorted(set(known))[:PERIODS_SHOWN])
         what = (
             f"periods of {shown} repeat only after {format_ns(cycle_ns)}, with {jobs} jobs; a table"
-            f" has {JOBS_MAX} at most, and a day. Choose periods that divide each other"
+            f" repeats within a day and has {JOBS_MAX} at most. Choose periods that divide each"
+            " other"
         )
         raise SpecError(what, ("policy",))
     return cycle_ns
@@ -151,6 +153,30 @@ def _check_load(spec: PipelineSpec, cycle_ns: int) -> None:
             slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
             what = f"no table can be right: {work_ns / cycle_ns:.3g} of {slots} are asked for"
             raise SpecError(what, ("devices", device.name))
+
+
+def _check_sets(spec: PipelineSpec) -> None:
+    """Raise SpecError for a set whose inputs do not come equally often."""
+    periods = release_periods(spec)
+    for stage in spec.stages:
+        if len({periods[name] for name in releasers(stage)}) > 1:
+            raise _incomplete(stage)
+
+
+def _check_served(spec: PipelineSpec, table: TableSpec) -> None:
+    """Raise SpecError for a stage of which a table does not say when it is released."""
+    lines = lines_of(spec, table)
+    for stage in spec.stages:
+        if lines[stage.name] is None:
+            raise _incomplete(stage)
+
+
+def _incomplete(stage: StageSpec) -> SpecError:
+    what = (
+        "a table needs sets that are complete every time: inputs of one period, captured within the"
+        " tolerance and there within the timeout. Change these, or release it with a 'period'"
+    )
+    return SpecError(what, ("stages", stage.name, "sync"))
 
 
 class _Search:
@@ -192,7 +218,8 @@ class _Search:
             if not misfits:
                 table = attempt.table()
                 faults = {task for task, _ in table_faults(self._spec, table)}
-                if not faults and self._is_served(table):
+                if not faults:
+                    _check_served(self._spec, table)
                     return table
                 misfits = [
                     job for job in jobs if faults & set(self._spec.stages[job[0]].task_names)
@@ -200,18 +227,6 @@ class _Search:
             pushed.update(misfits)
             self.misfits.update(self._spec.stages[place].name for place, _ in misfits)
         return None
-
-    def _is_served(self, table: TableSpec) -> bool:
-        """Whether it is known when each stage is released."""
-        lines = lines_of(self._spec, table)
-        for stage in self._spec.stages:
-            if lines[stage.name] is None:
-                what = (
-                    "a table needs sets that are complete every time: inputs of one period, in "
-                    "phase, within the tolerance and the timeout. Give a 'table', or a 'period'"
-                )
-                raise SpecError(what, ("stages", stage.name))
-        return True
 
 
 class _Attempt:

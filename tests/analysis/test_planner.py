@@ -22,6 +22,7 @@ from avrt.model.spec import (
     RedundancySpec,
     SourceSpec,
     StageSpec,
+    SyncSpec,
     TableRow,
     TableSpec,
 )
@@ -61,6 +62,7 @@ def task_sets(draw):
                 device=pick(devices).name,
                 wcet_ns=wcet_ns,
                 bcet_ns=pick((wcet_ns, 1)),
+                jitter_ns=pick((0, 0, 0, 0, 2)),
                 deadline_ns=pick((5, 8, 12, 20, 40)) + wcet_ns // 2,
                 publish=pick(("asap", "asap", "asap", "at_deadline")),
                 deadline_from=pick(("release", "release", "release", "capture")),
@@ -120,7 +122,7 @@ def test_responses_are_those_of_the_analysis(spec):
         for job in result.jobs:
             if job.stage == item.name:
                 ends[job.activation] = max(ends.get(job.activation, 0), job.response_ns)
-        same = all(other.bcet_ns == other.wcet_ns for other in spec.stages)
+        same = all(s.bcet_ns == s.wcet_ns and not s.jitter_ns for s in spec.stages)
         seen_ns, known_ns = max(ends.values()), worst[item.name].response_ns
         assert seen_ns == known_ns if same else seen_ns <= known_ns
         assert analyse(spec).stage(item.name).verdict in {"meets", "unknown"}
@@ -288,6 +290,53 @@ LIDAR = SourceSpec(name="lidar", type="lidar", period_ns=33_333_333)
 def test_why_there_is_none_is_told(spec, message):
     with pytest.raises(SpecError, match=message):
         planned(spec())
+
+
+def test_a_table_in_which_jitter_would_make_a_job_late_is_never_given_out():
+    """Each job fits where it is put, but track counts from when scan is done at the earliest."""
+    spec = pipeline(
+        timer("beat", 50, wcet_ns=9, bcet_ns=9, deadline_ns=80),
+        stage("scan", "beat", wcet_ns=21, deadline_ns=144, jitter_ns=30),
+        stage("track", "scan", device="gpu", wcet_ns=15, deadline_ns=89, jitter_ns=5),
+        devices=(device(), device("gpu")),
+    )
+    with pytest.raises(SpecError, match=r"stages\.track: no table found"):
+        planned(spec)
+
+
+@pytest.mark.parametrize(
+    ("camera_ns", "sync"),
+    [
+        (10, SyncSpec(tolerance_ns=2, timeout_ns=40)),  # every second message makes no set
+        (20, SyncSpec(tolerance_ns=2, timeout_ns=1)),  # the detection comes too late for it
+    ],
+)
+def test_sets_that_are_not_complete_every_time_are_refused(camera_ns, sync):
+    spec = pipeline(
+        stage("scan", "lidar"),
+        stage("fuse", "scan", "camera", sync=sync),
+        sources=(
+            SourceSpec(name="lidar", type="lidar", period_ns=20),
+            SourceSpec(name="camera", type="camera", period_ns=camera_ns),
+        ),
+    )
+    with pytest.raises(
+        SpecError, match=r"stages\.fuse\.sync: a table needs sets that are complete"
+    ):
+        planned(spec)
+
+
+def test_sets_that_are_complete_have_a_table():
+    spec = pipeline(
+        stage("scan", "lidar", wcet_ns=3),
+        stage("fuse", "scan", "camera", sync=SyncSpec(tolerance_ns=2, timeout_ns=9)),
+        sources=(
+            SourceSpec(name="lidar", type="lidar", period_ns=20),
+            SourceSpec(name="camera", type="camera", period_ns=20),
+        ),
+    )
+    result = run(planned(spec))
+    assert [(j.start_ns % 20, j.outcome) for j in result.jobs_of("fuse")] == [(3, "met")] * 5
 
 
 def test_a_given_table_that_is_wrong_is_refused_with_its_row():
