@@ -41,6 +41,7 @@ class _Run:
         periods = release_periods(spec)
         self._counts = {s.name: cycle_ns // (periods[s.name] or cycle_ns) for s in spec.stages}
         self._open = list(spec.stages)
+        self._releases: dict[str, Moment] = {}  # the next one of each stage, once it is known
         self._free_ns = {device.name: [0] * device.slots for device in spec.devices}
         self._starts: dict[str, list[int]] = {t: [] for s in spec.stages for t in s.task_names}
         self._ends_ns = dict.fromkeys(self._starts, 0)
@@ -69,6 +70,14 @@ class _Run:
         return TableSpec(cycle_ns=self._cycle_ns, rows=tuple(rows))
 
     def _release(self, stage: StageSpec) -> Moment | None:
+        release = self._releases.get(stage.name)
+        if release is None:
+            release = self._next_release(stage)
+            if release is not None:
+                self._releases[stage.name] = release
+        return release
+
+    def _next_release(self, stage: StageSpec) -> Moment | None:
         index = len(self._outputs[stage.name])
         groups = [self._outputs[name] for name in releasers(stage)]
         if any(len(group) <= index for group in groups):
@@ -81,8 +90,7 @@ class _Run:
         return min(self._free_ns[stage.device]), streams
 
     def _start(self, stage: StageSpec) -> None:
-        release = self._release(stage)
-        assert release is not None
+        release = self._releases.pop(stage.name)
         starts: list[int] = []
         for task in stage.task_names:
             free_ns = self._free_ns[stage.device]

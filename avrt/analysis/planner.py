@@ -48,7 +48,7 @@ JOBS_MAX = 10_000
 STEPS_MAX = 200_000  # jobs times stages, for EDF
 PERIODS_SHOWN = 4
 TRIES_MAX = 60  # with each order
-PLACED_MAX = 200_000  # jobs, over all tries with one order
+PLACED_MAX = 60_000  # jobs, over all tries with one order
 
 
 def planned(spec: PipelineSpec) -> PipelineSpec:
@@ -97,12 +97,13 @@ def _as_edf(spec: PipelineSpec, cycle_ns: int) -> TableSpec | None:
     """Return what non-preemptive EDF makes of it, None if that is no right table."""
     if len(spec.stages) * sum(cycle_ns // p for p in _periods(spec).values()) > STEPS_MAX:
         return None
-    lines = {s.name: source_line(s.name, s.period_ns, cycle_ns) for s in spec.sources}
-    sources = {
-        name: [] if line is None else line.over(CYCLES, cycle_ns) for name, line in lines.items()
-    }
+    sources: dict[str, list[Moment]] = {}
+    for source in spec.sources:
+        line = source_line(source.name, source.period_ns, cycle_ns)
+        sources[source.name] = [] if line is None else line.over(CYCLES, cycle_ns)
     table = list_schedule(spec, cycle_ns, sources)
-    is_known = None not in [lines_of(spec, table)[stage.name] for stage in spec.stages]
+    lines = lines_of(spec, table)
+    is_known = None not in [lines[stage.name] for stage in spec.stages]
     return table if is_known and not table_faults(spec, table) else None
 
 

@@ -326,6 +326,14 @@ def test_sets_that_are_not_complete_every_time_are_refused(camera_ns, sync):
         planned(spec)
 
 
+def test_what_is_only_sampled_needs_no_rate():
+    spec = pipeline(
+        timer("beat", 20, inputs=(InputSpec(name="x", source="gnss"),)),
+        sources=(SourceSpec(name="gnss", type="gnss"),),
+    )
+    assert find_table(spec).starts_ns("beat") == (0,)
+
+
 def test_sets_that_are_complete_have_a_table():
     spec = pipeline(
         stage("scan", "lidar", wcet_ns=3),
