@@ -124,6 +124,7 @@ class Pipeline:
         timing: str | None = None,
         clock: str = "virtual",
         rate: float = 1.0,
+        force: bool = False,
         loops: int = 1,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
@@ -138,6 +139,7 @@ class Pipeline:
                 it is always measured.
             clock: "virtual", or "wall": messages come when they came, streams run side by side.
             rate: pipeline seconds in a second of the wall clock.
+            force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
@@ -150,7 +152,7 @@ class Pipeline:
 
         check_loops(loops)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
-        return replay.run(hang_timeout_ns(hang_timeout), progress)
+        return replay.run(hang_timeout_ns(hang_timeout), progress, force=force)
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

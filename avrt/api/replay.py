@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from avrt.analysis.admission import admit
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
@@ -56,19 +57,22 @@ class Replay:
         self._wall = wall
         self._loops = loops
 
-    def run(self, hang_timeout_ns: int, progress: Callable[[int], None] | None) -> Report:
+    def run(
+        self, hang_timeout_ns: int, progress: Callable[[int], None] | None, *, force: bool
+    ) -> Report:
         """Do it."""
         self._pipeline.check()
         spec, devices = fit_to_host(self._pipeline.declared)
         spec = self._pipeline.planned(spec)
+        placed = self._pipeline.placed
+        forced = placed(lambda: self._admit(spec, force=force))
         costs = _timing(self._timing, spec, self._wall)
         self._check_out(spec)
-        placed = self._pipeline.placed
         with open_log(self._log) as reader:
             spec, told = placed(partial(_calibrated, spec, reader))
             log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
             stages = self._build(spec)
-            conditions = self._conditions(costs, devices)
+            conditions = self._conditions(costs, devices, forced)
             with self._recording(spec, log.zero_ns, conditions) as record:
                 result = placed(
                     lambda: replay(
@@ -89,6 +93,16 @@ class Replay:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
         return Report(summary, result.damage)
 
+    def _admit(self, spec: PipelineSpec, *, force: bool) -> str:
+        """Return what a forced run is known to miss; virtual time lets everything in."""
+        if self._wall is not None:
+            return admit(spec, forced=force)
+        if force:
+            raise SpecError(
+                "virtual time refuses nothing: drop --force, or choose the clock 'wall'"
+            )
+        return ""
+
     def _build(self, spec: PipelineSpec) -> dict[str, BoundStage]:
         """Return the stages, told where the sensors are."""
         stages = self._pipeline.build()
@@ -98,11 +112,12 @@ class Replay:
             self._pipeline.guarded(name, calibrate, "it cannot be calibrated")
         return stages
 
-    def _conditions(self, costs: Timing, devices: str) -> dict[str, str]:
+    def _conditions(self, costs: Timing, devices: str, forced: str) -> dict[str, str]:
         more = {
             "devices": devices,
             "timing_run": costs.source,
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
+            "forced": forced and f"it is known to miss: {forced}",
             "loops": "" if self._loops == 1 else str(self._loops),
         }
         told = {name: text for name, text in more.items() if text}

@@ -42,20 +42,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="execution times: model (the declared wcet, default), measured (what a job takes "
         "here), recorded:RUN (what it took in that run); at the wall clock always measured",
     )
-    parser.add_argument(
-        "--clock",
-        default="virtual",
-        metavar="CLOCK",
-        help="virtual (default): as fast as it goes, decisions do not depend on the machine; "
-        "wall: messages come when they came and streams run side by side",
-    )
-    parser.add_argument(
-        "--rate",
-        type=float,
-        default=1.0,
-        metavar="R",
-        help="with --clock wall: pipeline seconds in a second (default: 1)",
-    )
+    _add_clock_options(parser)
     parser.add_argument(
         "--loops",
         type=int,
@@ -79,6 +66,28 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_clock_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--clock",
+        default="virtual",
+        metavar="CLOCK",
+        help="virtual (default): as fast as it goes, decisions do not depend on the machine; "
+        "wall: messages come when they came and streams run side by side",
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=1.0,
+        metavar="R",
+        help="with --clock wall: pipeline seconds in a second (default: 1)",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="with --clock wall: run even a pipeline that is known to miss, see avrt check",
+    )
+
+
 def run(options: Namespace) -> int:
     wanted = not options.json
     with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
@@ -88,6 +97,7 @@ def run(options: Namespace) -> int:
             timing=options.timing,
             clock=options.clock,
             rate=options.rate,
+            force=options.force,
             loops=options.loops,
             hang_timeout=options.hang_timeout,
             progress=progress,

@@ -224,6 +224,8 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(warning, style="yellow")
     if "devices" in summary.conditions:
         yield Text(summary.conditions["devices"], style="yellow")
+    if "forced" in summary.conditions:
+        yield Text(f"forced: {summary.conditions['forced']}", style="bold yellow")
     yield from _input_notes(summary)
     if summary.wakeup_late_ns["count"]:
         four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))

@@ -175,3 +175,28 @@ def test_a_recorded_run_gives_the_same_digests(call, record, make_drive, write_p
     assert again["timing"] == "recorded"
     assert again["digests"] == first["digests"]
     assert again["conditions"]["timing_run"] == f"{record}, 6 jobs"
+
+
+def test_what_is_known_to_miss_runs_at_the_wall_clock_by_force_only(
+    call, make_drive, write_pipeline, tmp_path
+):
+    log, path, run = make_drive(3), write_pipeline(wcet="60 ms"), tmp_path / "run.mcap"
+    wall = ("--clock", "wall", "--rate", 20, "-o", run)
+    refused = call("replay", log, "-p", path, *wall)
+    assert refused.code == 2
+    assert f"{path}:6" in refused.err
+    assert "it can take 60 ms of 50 ms, 10 ms too long" in refused.err
+    assert "enough would be: wcet of it to at most 50 ms; --force runs it anyway" in refused.err
+    assert not run.exists()
+    forced = call("replay", log, "-p", path, *wall, "--force")
+    assert forced.code == 0
+    assert "forced: it is known to miss: it can take 60 ms" in forced.out
+    assert "it can take 60 ms" in call("report", run, "--json").data["conditions"]["forced"]
+
+
+def test_nothing_is_refused_or_forced_in_virtual_time(call, make_drive, write_pipeline):
+    log, path = make_drive(3), write_pipeline(wcet="60 ms")
+    assert call("replay", log, "-p", path).code == 0
+    forced = call("replay", log, "-p", path, "--force")
+    assert forced.code == 2
+    assert "virtual time refuses nothing" in forced.err
