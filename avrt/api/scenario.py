@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 from avrt.analysis.planner import planned
 from avrt.api.report import Report
 from avrt.config.scenario import LoadedScenario
+from avrt.drivers.anomalies import find_anomalies
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.montecarlo import run_many
 from avrt.drivers.recorded import prepare
 from avrt.drivers.scenario import run_scenario
+from avrt.drivers.whatif import recorded_run
 from avrt.errors import SpecError
+from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import encode, to_json
+from avrt.report.anomalies import AnomalyReport
 from avrt.report.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -100,6 +104,15 @@ class Scenario:
         if not 1 <= count <= RUNS_MAX:
             raise SpecError(f"expected 1 to {RUNS_MAX} runs, found {count}")
         return run_many(self._prepared, self._seed(seed), count)
+
+    def anomalies(self, *, seed: int | None = None) -> AnomalyReport:
+        """Simulate once and again with less work: does anything then end later?"""
+        seed, lines = self._seed(seed), list[str]()
+        run_scenario(self._prepared, seed, lambda _at_ns, line: lines.append(line))
+        entries = [parse_entry(line) for line in lines]
+        recorded = recorded_run(self.spec.pipeline, entries, self.spec.name)
+        cuts = [(cut.what, cut.later) for cut in find_anomalies(recorded, self.spec.pipeline)]
+        return AnomalyReport(self.spec.name, [f"seed {seed}"], cuts)
 
     def _seed(self, seed: int | None) -> int:
         if seed is not None and not 0 <= seed <= SEED_MAX:

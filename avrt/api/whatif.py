@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from avrt.analysis.planner import planned
 from avrt.config.changes import change_pipeline, cost_change, cost_rules
+from avrt.drivers.anomalies import find_anomalies
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.whatif import read_recorded, repeat
 from avrt.errors import SpecError
 from avrt.logs.record.run_record import RunRecord
 from avrt.metrics.changes import compare_jobs
 from avrt.model.codec import encode, to_json
+from avrt.report.anomalies import AnomalyReport
 from avrt.report.summary import RunSummary
 from avrt.report.whatif import Side, WhatIfReport
 
@@ -76,6 +78,20 @@ def what_if(run: str | Path, changes: Changes, out: str | Path | None = None) ->
         compare_jobs(recorded.log, changed.log),
         None if out is None else str(out),
     )
+
+
+def anomalies(run: str | Path, changes: Changes) -> AnomalyReport:
+    """Repeat a recorded run, with changes, and with less work: does anything then end later?
+
+    Raises:
+        SpecError: a change is wrong.
+        InputError: the run cannot be used.
+    """
+    recorded = read_recorded(run)
+    spec = change_pipeline(recorded.spec, changes)
+    change_cost = cost_change(cost_rules(spec, changes.cost))
+    cuts = find_anomalies(recorded, spec, change_cost)
+    return AnomalyReport(str(run), changes.texts(), [(cut.what, cut.later) for cut in cuts])
 
 
 def _check_out(run: Path, out: Path) -> None:

@@ -45,6 +45,11 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="simulate N times with seeds in a row; print how probable misses are",
     )
+    parser.add_argument(
+        "--anomalies",
+        action="store_true",
+        help="simulate again with shorter execution times: does any job then end later?",
+    )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -53,7 +58,13 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     if options.runs is not None and options.out is not None:
         raise SpecError("a run record holds one run; give either --runs or --out")
+    if options.anomalies and (options.runs is not None or options.out is not None):
+        raise SpecError("anomalies are looked for in one run; give no --runs and no --out")
     scenario = Scenario.load(options.scenario)
+    if options.anomalies:
+        found = scenario.anomalies(seed=options.seed)
+        show_json(found.data()) if options.json else show(found.render())
+        return 0
     if options.runs is not None:
         return _show_many(scenario, scenario.runs(options.runs, seed=options.seed), options)
     report, unmet = scenario.run(seed=options.seed, out=options.out)

@@ -154,6 +154,7 @@ def repeat(
     *,
     change_cost: ChangeCost | None = None,
     write: Callable[[int, str], None] | None = None,
+    watch: Callable[[int, Sequence[Event], Sequence[Command]], None] | None = None,
 ) -> Repeated:
     """Run a recorded run once more under a checked pipeline with the same sources and stages.
 
@@ -162,6 +163,7 @@ def repeat(
         spec: what is different.
         change_cost: from a stage and what its job took, ns, to what it is to take.
         write: takes each journal entry.
+        watch: takes each call of the kernel, in place of the figures' own watch.
     """
     repeated = Repeated(JobLog(spec), RunFigures(spec))
 
@@ -171,7 +173,7 @@ def repeat(
         for command in commands:
             repeated.figures.take(command)
 
-    journal = Journal(write, listen, repeated.figures.watch)
+    journal = Journal(write, listen, watch or repeated.figures.watch)
     worker = _Repeater(recorded, spec, repeated, change_cost)
     _RepeatLoop(spec, iter(recorded.feed), worker, journal, recorded.until_ns).run()
     repeated.digest = journal.digest

@@ -42,7 +42,7 @@ class World:
     is_sporadic: bool
     overheads: dict = field(default_factory=dict)
 
-    def simulate(self, watch=None):
+    def simulate(self, change=lambda ns: ns, **options):
         stages = {name: s for s in self.spec.stages for name in s.task_names}
         place = {name: i for i, name in enumerate(stages)}
 
@@ -50,7 +50,7 @@ class World:
             stage = stages[task]
             share = self.shares[(7 * place[task] + index) % len(self.shares)]
             least_ns = stage.bcet_ns or 1
-            return least_ns + round(share * (stage.wcet_ns - least_ns))
+            return change(least_ns + round(share * (stage.wcet_ns - least_ns)))
 
         feed = sorted(
             (at_ns, order, sequence, capture_ns)
@@ -67,7 +67,7 @@ class World:
             execution=execution,
             feed=events,
             overheads=self.overheads,
-            watch=watch,
+            **options,
         )
 
 

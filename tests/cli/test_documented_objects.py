@@ -48,6 +48,42 @@ def test_the_keys_of_the_what_if_object(what_if):
     assert set(what_if["counts"]) <= documented["counts"]
 
 
+ANOMALOUS = """
+pipeline: anomalous
+policy: fp
+stages:
+  one: {period: 1 s, wcet: 8 ms, deadline: 20 ms, priority: 1, run: "s:c"}
+  two: {period: 1 s, offset: 8 ms, wcet: 4 ms, deadline: 6 ms, priority: 1, run: "s:c"}
+  three: {period: 1 s, offset: 7 ms, wcet: 10 ms, deadline: 33 ms, priority: 3, run: "s:c"}
+"""
+
+
+def test_the_keys_of_the_anomaly_object_are_those_of_a_run_and_of_a_scenario(call, tmp_path):
+    (tmp_path / "small.yaml").write_text(ANOMALOUS)
+    scenario, run = tmp_path / "scenario.yaml", tmp_path / "run.mcap"
+    scenario.write_text("scenario: s\npipeline: small.yaml\nduration: 500 ms\n")
+    simulated = call("simulate", scenario, "--anomalies", "--json").data
+    assert call("simulate", scenario, "-o", run).code == 0
+    found = call("whatif", run, "--anomalies", "--json").data
+    documented = rows("Anomalies")
+    assert set(documented) == set(found) == set(simulated)
+    first = found["anomalies"][0]
+    parts = (first, first["before"], first["after"], first["instead"][0])
+    for part in parts:
+        assert set(part) <= documented["anomalies"]
+    assert set(found["cuts"][0]) <= documented["cuts"]
+    assert (first["task"], first["instead"][0]["task"]) == ("two", "three")
+    assert found["anomalies"] == simulated["anomalies"]
+    shown = call("whatif", run, "--anomalies")
+    assert shown.code == 0
+    assert "met > late" in shown.out
+    assert "three 0 (" in shown.out
+    calm = call("whatif", run, "--anomalies", "--policy", "fifo")
+    assert "no job ends later" in calm.out
+    assert call("whatif", run, "--anomalies", "-o", tmp_path / "x.mcap").code == 2
+    assert call("simulate", scenario, "--anomalies", "--runs", 3).code == 2
+
+
 SCENARIO = """
 scenario: s
 pipeline: small.yaml

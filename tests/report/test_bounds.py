@@ -28,7 +28,7 @@ OF_CHAINS = {"gap", "delay", "skipped", "failure"}
 def watched(world):
     """The figures of a world's run, and its jobs in the order of their ends."""
     figures = RunFigures(world.spec)
-    simulation = world.simulate(figures.watch)
+    simulation = world.simulate(watch=figures.watch)
     for record in simulation.records:
         figures.add(record)
     return figures, [record for record in simulation.records if isinstance(record, JobRecord)]
