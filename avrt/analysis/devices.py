@@ -52,6 +52,7 @@ SOURCES = {
     "bcl": "interference (Bertogna et al. 2005)",
     "table": "starts of the table (Kopetz 1997)",
     "table_jitter": "starts of the table, releases with jitter",
+    "segments": "segments as tasks with jitter, spinning as execution (Chen et al. 2019)",
 }
 
 
@@ -69,6 +70,7 @@ class DeviceBounds:
         self._policy = policy
         self._members = members
         self._endangered = endangered
+        self._has_segments = any(member.is_segment for member in members)
 
     def responses(self) -> dict[str, tuple[int | None, str]]:
         """Return for every task the least bound that a test gives, and the test."""
@@ -106,7 +108,7 @@ class DeviceBounds:
         task = member.task
         others = [other.task for other in self._members if other is not member]
         first = [other for other in others if other.name in self._endangered]
-        if self._policy == "llf" or (self._policy == "fifo" and first):
+        if self._policy == "llf" or (self._policy == "fifo" and (first or self._has_segments)):
             return busy_period_ns([task, *others]), "any"
         if self._policy == "fifo":
             return first_in_first_out(task, others), "fifo"
@@ -130,11 +132,13 @@ class DeviceBounds:
     def _rival(self, member: Member, other: Member) -> Rival:
         """Return another task as the policy orders it against this one.
 
-        What is released as its predecessor leaves the only slot finds that free: nothing that
-        began before blocks it.
+        Under FIFO segments go by the release of their job and not by their own. What is released
+        as its predecessor leaves the only slot finds that free: nothing that began before blocks
+        it.
         """
         is_single = are_instances(member, other)
-        if self._policy == "llf" or other.name in self._endangered:
+        is_mixed = self._policy == "fifo" and (member.is_segment or other.is_segment)
+        if self._policy == "llf" or other.name in self._endangered or is_mixed:
             return Rival(other.task, other.response_ns, is_single=is_single)
         task, rival = member.task, other.task
         follows = self._device.slots == 1 and member.before is not None
@@ -182,16 +186,21 @@ class DeviceBounds:
     # The whole set
 
     def may_be_endangered(self, member: Member) -> bool:
-        """Whether the kernel may let this job go before the policy's choice."""
+        """Whether the kernel may let this job go before the policy's choice.
+
+        It counts whole wcets, what is left of one by what the job received.
+        """
         below = [
-            other.task.wcet_ns
+            max(other.task.wcet_ns, other.stage.wcet_ns)
             for other in self._members
             if other.stage.criticality < member.stage.criticality and not never_meet(member, other)
         ]
         if not below or member.response_ns is None:
             return bool(below)
         is_whole = self._device.slots == 1 and not self._device.preemptive
-        margin_ns = 0 if is_whole else max(below)
+        margin_ns = 0 if is_whole and not self._has_segments else max(below)
+        if member.is_segment:
+            margin_ns += member.stage.wcet_ns
         return member.response_ns + margin_ns > member.task.deadline_ns
 
     def _set_test(self) -> str | None:
@@ -200,6 +209,8 @@ class DeviceBounds:
         varies = any(task.deadline_max_ns is not None for task in tasks)
         in_order = not any(task.name in self._endangered for task in tasks)
         if not (self._device.preemptive and self._policy == "edf" and in_order) or varies:
+            return None
+        if self._has_segments:
             return None
         if self._device.slots == 1:
             return "demand" if quick_demand_test(tasks) else None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from avrt.analysis.arrivals import Arrival, publication, released, source_publications
 from avrt.analysis.devices import DeviceBounds
 from avrt.analysis.members import Member, stage_before, stages_above
+from avrt.analysis.parts import Part, parts_of, placed
 from avrt.analysis.tasks import Task, overloaded
 from avrt.model.graph import release_periods, topological_order
 
@@ -31,7 +32,8 @@ class Solution:
     """The fixed point: what is released when, and how long it takes.
 
     Attributes:
-        members: tasks by stage; empty where it is not known when the stage is released.
+        members: tasks by stage, its first first; empty where it is not known when they are
+            released.
         published: outputs of sources and stages.
         endangered: tasks that criticality may let go before the policy's choice.
         is_late: the search ended because some bound is above its deadline.
@@ -43,10 +45,18 @@ class Solution:
     is_late: bool = False
 
     def response_ns(self, stage: str) -> int | None:
-        """Return the bound of a stage: of its slowest copy."""
-        responses = [member.response_ns for member in self.members[stage]]
-        known = [ns for ns in responses if ns is not None]
-        return max(known) if known and len(known) == len(responses) else None
+        """Return the bound of a stage: of its slowest copy, to the end of its last segment."""
+        ends = [member for member in self.members[stage] if member.ends_job]
+        known = [
+            member.arrival.latest_ns + member.response_ns - member.release.latest_ns
+            for member in ends
+            if member.response_ns is not None
+        ]
+        return max(known) if known and len(known) == len(ends) else None
+
+    def on(self, device: str) -> list[Member]:
+        """Return the tasks of a device."""
+        return [m for found in self.members.values() for m in found if m.part.device == device]
 
 
 def solve(spec: PipelineSpec, *, until_late: bool = False) -> Solution:
@@ -65,10 +75,11 @@ class _Solver:
         self._stages = {stage.name: stage for stage in spec.stages}
         self._periods = release_periods(spec)
         self._above = stages_above(self._order)
-        self._segmented = {s.device for stage in spec.stages for s in stage.segments}
-        self._responses: dict[str, int | None] = {
-            name: stage.wcet_ns for stage in spec.stages for name in stage.task_names
+        self._parts = {
+            stage.name: [parts_of(stage, name) for name in stage.task_names]
+            for stage in spec.stages
         }
+        self._responses: dict[str, int | None] = {p.name: p.wcet_ns for p in self._all_parts()}
         self._tests: dict[str, str] = {}
         self._runs: dict[str, int | None] = {}
         self._solution = Solution()
@@ -121,30 +132,55 @@ class _Solver:
         solution.published = source_publications(self._spec)
         for stage in self._order:
             arrival = released(stage, solution.published)
+            solution.members[stage.name] = []
+            solution.published[stage.name] = None
             if arrival is None or _is_far(stage, arrival):
-                solution.members[stage.name] = []
-                solution.published[stage.name] = None
-                self._responses.update(dict.fromkeys(stage.task_names))
+                names = [part.name for parts in self._parts[stage.name] for part in parts]
+                self._responses.update(dict.fromkeys(names))
                 continue
-            members = [self._make_member(stage, arrival, name) for name in stage.task_names]
+            members = [
+                member
+                for parts in self._parts[stage.name]
+                for member in self._make_members(stage, arrival, parts)
+            ]
             solution.members[stage.name] = members
-            done = [member.done_ns for member in members]
+            done = [member.done_ns for member in members if member.ends_job]
             known = [ns for ns in done if ns is not None]
-            solution.published[stage.name] = (
-                None if len(known) < len(done) else publication(stage, arrival, max(known))
-            )
+            if len(known) == len(stage.task_names):
+                solution.published[stage.name] = publication(stage, arrival, max(known))
 
-    def _make_member(self, stage: StageSpec, arrival: Arrival, name: str) -> Member:
+    def _make_members(
+        self, stage: StageSpec, release: Arrival, parts: tuple[Part, ...]
+    ) -> list[Member]:
+        """Return the parts of one task; none where not all are known, or its jobs may overlap."""
+        members = [
+            self._make_member(stage, release, item)
+            for item in placed(parts, release, self._responses)
+        ]
+        if len(parts) == 1:
+            return members
+        ends = [member for member in members if member.ends_job]
+        if not ends or ends[0].response_ns is None:
+            return []
+        length_ns = ends[0].arrival.latest_ns + ends[0].response_ns - release.latest_ns
+        return members if length_ns <= members[0].task.earliest_ns(1) else []
+
+    def _make_member(
+        self, stage: StageSpec, release: Arrival, item: tuple[Part, Arrival, int]
+    ) -> Member:
+        part, arrival, _ = item
         return Member(
             stage,
+            part,
+            release,
             arrival,
-            self._make_task(stage, arrival, name),
-            response_ns=self._responses[name],
-            test=self._tests.get(name, "alone"),
-            run_ns=self._runs.get(name),
+            self._make_task(stage, release, item),
+            response_ns=self._responses[part.name],
+            test=self._tests.get(part.name, "alone"),
+            run_ns=self._runs.get(part.name),
             above=self._above[stage.name],
             before=stage_before(stage, self._stages),
-            after_vote=self._is_after_vote(stage),
+            after_vote=part.place == 0 and self._is_after_vote(stage),
         )
 
     def _is_after_vote(self, stage: StageSpec) -> bool:
@@ -152,19 +188,26 @@ class _Solver:
         before = [self._stages[name] for name in names if name in self._stages]
         return stage.period_ns is None and any(s.redundancy is not None for s in before)
 
-    def _make_task(self, stage: StageSpec, arrival: Arrival, name: str) -> Task:
-        deadline_ns, longest_ns = stage.deadline_ns, None
+    def _make_task(
+        self, stage: StageSpec, release: Arrival, item: tuple[Part, Arrival, int]
+    ) -> Task:
+        part, arrival, held_ns = item
+        deadline_ns = longest_ns = stage.deadline_ns
         if stage.deadline_from == "capture":
-            longest_ns = deadline_ns - arrival.earliest_ns
+            longest_ns -= arrival.earliest_ns
             deadline_ns -= arrival.latest_ns
-        part_ns = 1 if self._spec.device(stage.device).preemptive else stage.wcet_ns
+        else:
+            longest_ns -= arrival.earliest_ns - release.earliest_ns
+            deadline_ns -= arrival.latest_ns - release.latest_ns
+        varies = stage.deadline_from == "capture" or part.place > 0
+        part_ns = 1 if self._spec.device(part.device).preemptive else held_ns
         return Task(
-            name=name,
-            wcet_ns=stage.wcet_ns,
-            bcet_ns=stage.bcet_ns or 1,
+            name=part.name,
+            wcet_ns=held_ns,
+            bcet_ns=1 if stage.segments else stage.bcet_ns or 1,
             period_ns=arrival.period_ns,
             deadline_ns=deadline_ns,
-            deadline_max_ns=longest_ns,
+            deadline_max_ns=longest_ns if varies else None,
             jitter_ns=arrival.jitter_ns,
             gap_ns=arrival.gap_ns,
             priority=self._priority(stage),
@@ -185,20 +228,17 @@ class _Solver:
 
     # Responses
 
+    def _all_parts(self) -> list[Part]:
+        return [part for tasks in self._parts.values() for parts in tasks for part in parts]
+
     def _names_on(self, device: DeviceSpec) -> list[str]:
-        stages = [stage for stage in self._spec.stages if stage.device == device.name]
-        return [name for stage in stages for name in stage.task_names]
+        return [part.name for part in self._all_parts() if part.device == device.name]
 
     def _analyse(self, device: DeviceSpec) -> None:
         names = self._names_on(device)
-        members = [
-            member
-            for stage in self._spec.stages
-            if stage.device == device.name
-            for member in self._solution.members[stage.name]
-        ]
+        members = self._solution.on(device.name)
         too_much = overloaded((member.task for member in members), device.slots)
-        if len(members) < len(names) or too_much or device.name in self._segmented:
+        if len(members) < len(names) or too_much:
             self._responses.update(dict.fromkeys(names))
             return
         endangered = self._solution.endangered

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from avrt.analysis.arrivals import Arrival
+    from avrt.analysis.parts import Part
     from avrt.analysis.tasks import Task
     from avrt.model.spec import StageSpec
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One task on its device: of a redundant stage each copy is one.
+    """One task on its device: of a redundant stage each copy is one, and so is each segment.
 
     Attributes:
+        part: what it is of its task.
+        release: of its stage, where `arrival` is its own.
         response_ns: the bound on its response so far; None when there is none.
         test: what gave it, a key of `SOURCES`.
         run_ns: when the run of stages that it ends is done at the latest, likewise.
@@ -34,6 +37,8 @@ class Member:
     """
 
     stage: StageSpec
+    part: Part
+    release: Arrival
     arrival: Arrival
     task: Task
     response_ns: int | None
@@ -48,6 +53,17 @@ class Member:
         return self.task.name
 
     @property
+    def is_segment(self) -> bool:
+        """Whether it is but a part of its jobs."""
+        return bool(self.stage.segments)
+
+    @property
+    def ends_job(self) -> bool:
+        """Whether its jobs are done when it is, and not before."""
+        last = max(0, len(self.stage.segments) - 1)
+        return not self.part.is_spun and self.part.place + len(self.part.spun) == last
+
+    @property
     def done_ns(self) -> int | None:
         """When it is done at the latest, from its root's nominal arrival."""
         if self.response_ns is None:
@@ -58,10 +74,10 @@ class Member:
     @property
     def due_ns(self) -> tuple[int, int]:
         """The earliest and the latest time at which it is due, from its root's nominal arrival."""
-        if self.task.deadline_max_ns is not None:
-            return self.stage.deadline_ns, self.stage.deadline_ns
-        deadline_ns = self.task.deadline_ns
-        return self.arrival.earliest_ns + deadline_ns, self.arrival.latest_ns + deadline_ns
+        due_ns = self.stage.deadline_ns
+        if self.stage.deadline_from == "capture":
+            return due_ns, due_ns
+        return self.release.earliest_ns + due_ns, self.release.latest_ns + due_ns
 
     @property
     def is_settled(self) -> bool:
@@ -77,7 +93,12 @@ def are_instances(member: Member, other: Member) -> bool:
 
 
 def never_meet(member: Member, other: Member) -> bool:
-    """Whether no job of one is ever pending together with a job of the other."""
+    """Whether no job of one is ever pending together with a job of the other.
+
+    Nor are the parts of one task: its jobs are done before the next comes, see `parts`.
+    """
+    if member.part.task == other.part.task:
+        return True
     if not are_instances(member, other):
         return False
     if member.stage.name in other.above or other.stage.name in member.above:
@@ -122,6 +143,8 @@ def stage_before(stage: StageSpec, stages: Mapping[str, StageSpec]) -> str | Non
     trigger = stage.trigger_input
     before = None if trigger is None else stages.get(trigger.source)
     if before is None or stage.jitter_ns or before.device != stage.device:
+        return None
+    if stage.segments or before.segments:
         return None
     at_once = before.publish == "asap" and before.redundancy is None
     return before.name if at_once else None

@@ -24,7 +24,7 @@ from avrt.analysis import chains
 from avrt.analysis.arrivals import every_set
 from avrt.analysis.demand import first_overload_ns
 from avrt.analysis.devices import SOURCES
-from avrt.analysis.figure import Figure, Verdict, unknown
+from avrt.analysis.figure import Figure, Label, Verdict, unknown
 from avrt.analysis.holistic import Solution, solve
 from avrt.analysis.tasks import overloaded
 from avrt.analysis.time_triggered import solve_table
@@ -129,7 +129,7 @@ def analyse(spec: PipelineSpec) -> Findings:
 def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
     stages = tuple(_judge_stage(spec, stage, solution) for stage in spec.stages)
     devices = tuple(
-        _judge_device(spec, device, solution, [s for s in stages if s.device == device.name])
+        _judge_device(spec, device, solution, [s for s in stages if s.name in _names(spec, device)])
         for device in spec.devices
     )
     safe = {
@@ -147,13 +147,15 @@ def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
 def _judge_stage(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> StageFinding:
     members = solution.members[stage.name]
     if not members:
-        why = "not known when it is released"
+        why = "no test gives a bound" if stage.segments else "not known when it is released"
         return StageFinding(stage.name, stage.device, None, unknown(why), "unknown", why)
     response = _figure(spec, stage, solution)
     limit_ns = members[0].task.deadline_ns
     verdict, why = _verdict(stage, members[0].task, response)
     if verdict == "meets":
         why = _obstacle(stage, _waiting_task(stage, solution), response)
+        if not why and stage.segments and solution.endangered:
+            why = "may have to give way between two segments, and be shed"
         verdict = "unknown" if why else "meets"
     return StageFinding(stage.name, stage.device, limit_ns, response, verdict, why)
 
@@ -162,11 +164,13 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
     response_ns = solution.response_ns(stage.name)
     if response_ns is None:
         return unknown("no test gives a bound")
+    if stage.segments:
+        alone = all(member.test == "alone" for member in solution.members[stage.name])
+        label: Label = "exact" if alone and response_ns == stage.wcet_ns else "bound"
+        return Figure(response_ns, label, SOURCES["alone" if alone else "segments"])
     slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
+    members = solution.on(stage.device)
     device = spec.device(stage.device)
-    members = [
-        m for found in solution.members.values() for m in found if m.stage.device == device.name
-    ]
     exact = slowest.test in {"alone", "table"} or _is_exact(
         spec, device, slowest, members, solution
     )
@@ -175,8 +179,8 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
 
 def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, str]:
     """Return the verdict on a stage, and why it is not that it meets its deadline."""
-    if task.wcet_ns > task.due_max_ns:
-        return "misses", f"wcet {format_ns(task.wcet_ns)} is above its deadline"
+    if stage.wcet_ns > task.due_max_ns:
+        return "misses", f"wcet {format_ns(stage.wcet_ns)} is above its deadline"
     if (
         stage.on_overrun == "abort"
         and stage.budget_ns is not None
@@ -233,7 +237,7 @@ def _is_exact(
 ) -> bool:
     if device.slots > 1 or member.test not in ("fp", "edf", "fifo"):
         return False
-    if any(other.task.name in solution.endangered for other in members):
+    if any(other.task.name in solution.endangered or other.is_segment for other in members):
         return False
     if not all(_begins_by_itself(spec, other.stage) for other in members):
         return False
@@ -272,8 +276,7 @@ def _phases_are_free(members: Sequence[Member]) -> bool:
 def _judge_device(
     spec: PipelineSpec, device: DeviceSpec, solution: Solution, found: Sequence[StageFinding]
 ) -> DeviceFinding:
-    stages = [stage for stage in spec.stages if stage.device == device.name]
-    members = [member for stage in stages for member in solution.members[stage.name]]
+    members = solution.on(device.name)
     verdict = worst_of(finding.verdict for finding in found)
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
     overload = _overload(spec, device, members)
@@ -287,6 +290,11 @@ def _judge_device(
     return DeviceFinding(
         device.name, device.slots, device.preemptive, load if known else None, verdict, source
     )
+
+
+def _names(spec: PipelineSpec, device: DeviceSpec) -> list[str]:
+    """Return the stages of which some part runs on a device."""
+    return [stage.name for stage in spec.stages if _held_ns(stage, device)]
 
 
 def _load(spec: PipelineSpec, device: DeviceSpec, stages: Sequence[StageSpec]) -> Fraction:
@@ -311,13 +319,12 @@ def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member])
     """Return what a window of too much demand says, "" if there is none that can happen."""
     plain = all(
         _begins_by_itself(spec, member.stage)
+        and not member.is_segment
         and not member.task.jitter_ns
         and member.task.deadline_max_ns is None
         for member in members
     )
     if device.slots > 1 or not members or not plain or not _may_start_together(members):
-        return ""
-    if any(segment.device == device.name for stage in spec.stages for segment in stage.segments):
         return ""
     tasks = [member.task for member in members]
     if overloaded(tasks):

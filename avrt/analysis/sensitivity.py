@@ -89,12 +89,19 @@ def remedies(spec: PipelineSpec) -> list[Change]:
 
 
 def with_wcet(spec: PipelineSpec, name: str, wcet_ns: int) -> PipelineSpec:
-    """Return the pipeline with another wcet of a stage; its best case stays at most that."""
+    """Return the pipeline with another wcet of a stage; its best case stays at most that.
+
+    Segments change in proportion.
+    """
     stages = tuple(
         replace(
             stage,
             wcet_ns=wcet_ns,
             bcet_ns=None if stage.bcet_ns is None else min(stage.bcet_ns, wcet_ns),
+            segments=tuple(
+                replace(part, wcet_ns=-(-part.wcet_ns * wcet_ns // stage.wcet_ns))
+                for part in stage.segments
+            ),
         )
         if stage.name == name
         else stage
@@ -138,6 +145,8 @@ def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:
     Releases are taken as they are under the present policy (edf instead of a table); None when a
     device has no order.
     """
+    if any(stage.segments for stage in spec.stages):
+        return None
     spec = _without_table(spec)
     solution = solve(spec)
     priorities: dict[str, int] = {}

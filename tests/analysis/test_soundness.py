@@ -22,12 +22,11 @@ def check_world(world):
 def check_against(world, spec):
     """Compare one run with all that is known of a pipeline."""
     findings = analyse(spec)
-    solution = solve(spec)
     simulation = world.simulate()
     for stage in world.spec.stages:
         finding = findings.stage(stage.name)
-        for member in solution.members[stage.name]:
-            jobs = simulation.jobs_of(member.name)
+        for name in stage.task_names:
+            jobs = simulation.jobs_of(name)
             ended = [job for job in jobs if job.outcome in ("met", "late")]
             if finding.response.ns is not None:
                 worst_ns = max((j.end_ns - j.release_ns for j in ended), default=0)
@@ -58,10 +57,27 @@ def test_no_run_exceeds_what_is_known(world):
     check_world(world)
 
 
+@given(worlds(segmented=True))
+@examples(200)
+def test_no_run_with_segments_exceeds_what_is_known(world):
+    check_world(world)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ONLINE)
 def test_no_run_of_a_thousand_exceeds_what_is_known(policy):
     @given(worlds(policies=(policy,)))
+    @examples(170)  # 5,000 each with --hypothesis-profile=nightly
+    def check_all(world):
+        check_world(world)
+
+    check_all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ONLINE)
+def test_no_run_of_a_thousand_with_segments_exceeds_what_is_known(policy):
+    @given(worlds(policies=(policy,), segmented=True))
     @examples(170)  # 5,000 each with --hypothesis-profile=nightly
     def check_all(world):
         check_world(world)

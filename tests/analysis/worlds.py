@@ -16,6 +16,7 @@ from avrt.model.spec import (
     InputSpec,
     PipelineSpec,
     RedundancySpec,
+    SegmentSpec,
     SourceSpec,
     StageSpec,
     SyncSpec,
@@ -72,14 +73,29 @@ class World:
 
 
 @st.composite
-def worlds(draw, *, policies=ONLINE, simple=False, preemptive=(False, False, True), wcets=WCETS):
-    """Return random worlds; `simple` ones have one device and no triggers between stages."""
+def worlds(
+    draw,
+    *,
+    policies=ONLINE,
+    simple=False,
+    segmented=False,
+    preemptive=(False, False, True),
+    wcets=WCETS,
+):
+    """Return random worlds.
+
+    `simple` ones have one device and no triggers between stages; in `segmented` ones about half of
+    the stages have segments.
+    """
     pick = Picker(draw, 40)
-    devices = tuple(
-        _device(pick, f"d{i}", preemptive) for i in range(1 if simple else pick((1, 1, 2)))
-    )
+    counts = (1,) if simple else (2, 2, 3) if segmented else (1, 1, 2)
+    devices = tuple(_device(pick, f"d{i}", preemptive) for i in range(pick(counts)))
     sources = tuple(
-        SourceSpec(name=f"s{i}", type="lidar", period_ns=pick((6, 10, 13, 20, 30)))
+        SourceSpec(
+            name=f"s{i}",
+            type="lidar",
+            period_ns=pick((6, 10, 13, 20, 30)) * (3 if segmented else 1),
+        )
         for i in range(pick.integer(1, 3))
     )
     jitters = [pick((0, 0, 0, 2, 5, 12)) for _ in sources]
@@ -90,6 +106,8 @@ def worlds(draw, *, policies=ONLINE, simple=False, preemptive=(False, False, Tru
         parts = (devices, sources, jitters, wcets)
         stages.append(_stage(picker, f"t{index}", parts, stages, simple))
     stages = [_graded(pick, stage, levels) for stage in stages]
+    if segmented:
+        stages = _segmented(Picker(draw, 40), stages, devices)
     if pick.rarely():
         stages.reverse()
     spec = PipelineSpec(
@@ -159,6 +177,27 @@ def _stage(pick, name, parts, before, simple):
         publish=pick(("asap", "asap", "at_deadline")),
         queue=pick((1, 4, 16)),
         **keys,
+    )
+
+
+def _segmented(pick, stages, devices):
+    """Divide some stages, at a third of their rate; who spins never waits for who is kept."""
+    divided = [_divided(pick, s, devices) if pick((False, True)) else s for s in stages]
+    return [replace(s, period_ns=3 * s.period_ns) if s.period_ns else s for s in divided]
+
+
+def _divided(pick, stage, devices):
+    host, parts = 0, [SegmentSpec(device=devices[0].name, wcet_ns=pick((1, 1, 2, 3)))]
+    for _ in range(pick.integer(1, 3)):
+        place = pick(range(len(devices)))
+        wait = "spin" if place > host and pick((False, True)) else "suspend"
+        host = host if wait == "spin" else place
+        wcet_ns = pick((1, 1, 2, 4))
+        parts.append(SegmentSpec(device=devices[place].name, wcet_ns=wcet_ns, wait=wait))
+    whole_ns = sum(part.wcet_ns for part in parts)
+    best_ns = pick((None, 1, whole_ns))
+    return replace(
+        stage, device=parts[0].device, segments=tuple(parts), wcet_ns=whole_ns, bcet_ns=best_ns
     )
 
 

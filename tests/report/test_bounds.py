@@ -46,6 +46,15 @@ def test_no_legal_run_breaks_the_model_or_what_responses_rest_on(world):
         assert check.assumption.kind in OF_CHAINS
 
 
+@given(worlds(segmented=True))
+@examples(40)
+def test_nor_does_one_with_segments(world):
+    figures, _ = watched(world)
+    check = check_bounds(figures)
+    assert check.verdict != "model broken", check
+    assert figures.assumptions.first_of_responses is None
+
+
 @given(worlds())
 @examples(40)
 def test_a_bound_that_is_too_small_is_told_with_the_first_job_above_it(world):
