@@ -105,8 +105,8 @@ def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:
         if many.chains_worst:
             show(render_worst(many.bounds.chains, many.chains_worst))
         for worst in (many.stages_worst, many.chains_worst):
-            for line, style in worst_lines(worst):
-                show(Text(line, style))
+            for line in worst_lines(worst):
+                show(Text(line, "yellow"))
         show(_met(scenario, len(many.failures)))
     for failure in many.failures:
         where = f"in {failure.runs} of {many.count} runs, first with seed {failure.seed}"

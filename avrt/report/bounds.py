@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from avrt.metrics.run import RunFigures
 
 Verdict = Literal["holds", "assumption broken", "model broken", "unknown"]
+NOTES_SHOWN = 3
 SAID: Mapping[Kind, str] = {
     "execution": "executed {found}, {detail} {declared}",
     "rate": "came {found} after the one before by {detail}, period {declared}",
@@ -98,13 +99,22 @@ class BoundsCheck:
             "chains": {name: row.data() for name, row in self.chains.items()},
         }
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield what a person must read, each line with its style."""
+    def alarms(self) -> Iterator[str]:
+        """Yield what nothing explains: whoever reads no further must see it."""
         for above in self.above:
+            if above.cause is None:
+                yield describe_above(above)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what explains the rest, at most NOTES_SHOWN of it, or what else was broken."""
+        explained = [above for above in self.above if above.cause is not None]
+        for above in explained[:NOTES_SHOWN]:
             yield describe_above(above)
+        if len(explained) > NOTES_SHOWN:
+            yield f"... {len(explained) - NOTES_SHOWN} more above their bounds; --json has all"
         if self.assumption is not None and not self.above:
             what = f"not all was as declared: {describe_broken(self.assumption)}"
-            yield f"{what}; no observation is above its bound", ""
+            yield f"{what}; no observation is above its bound"
 
 
 def check_bounds(figures: RunFigures) -> BoundsCheck:
@@ -128,16 +138,16 @@ def check_bounds(figures: RunFigures) -> BoundsCheck:
 # For a person
 
 
-def describe_above(above: Above) -> tuple[str, str]:
-    """Return what is above its bound as a line, and its style."""
+def describe_above(above: Above) -> str:
+    """Return what is above its bound as a line."""
     what = (
         f"{above.subject} {above.index}, from {above.release_ns / NS_PER_S:.6f} s, took "
         f"{format_ns(above.found_ns)} of at most {format_ns(above.bound_ns)}"
     )
     if above.cause is None:
         why = "and all was as declared: a bug of avrt or an undeclared effect, please report it"
-        return f"MODEL BROKEN: {what}, {why}", "bold red"
-    return f"assumption broken: {what}; first {describe_broken(above.cause)}", "yellow"
+        return f"MODEL BROKEN: {what}, {why}"
+    return f"assumption broken: {what}; first {describe_broken(above.cause)}"
 
 
 def describe_broken(broken: Broken) -> str:
@@ -179,10 +189,9 @@ def worst_data(
     }
 
 
-def worst_lines(worst: Mapping[str, WorstOfRuns]) -> Iterator[tuple[str, str]]:
-    """Yield what is above its bound in any of many runs, each line with its style."""
+def worst_lines(worst: Mapping[str, WorstOfRuns]) -> Iterator[str]:
+    """Yield what is above its bound in any of many runs."""
     for item in worst.values():
         if item.first is not None:
-            line, style = describe_above(item.first[1])
-            others = f"; so in {item.runs_unexplained or item.runs_above} runs"
-            yield f"seed {item.first[0]}: {line}{others}", style
+            runs = item.runs_unexplained or item.runs_above
+            yield f"seed {item.first[0]}: {describe_above(item.first[1])}; so in {runs} runs"

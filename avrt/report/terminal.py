@@ -67,7 +67,8 @@ def broken_promises(summary: RunSummary) -> str:
 
 def render(summary: RunSummary) -> RenderableType:
     """Return the whole report."""
-    parts: list[RenderableType] = [_headline(summary), *_above_bounds(summary)]
+    parts: list[RenderableType] = [_headline(summary)]
+    parts += [Text(line, style="bold red") for line in summary.bounds.alarms()]
     parts += [*_fruitless(summary), _stages(summary)]
     if summary.pipeline.chains:
         parts.append(_chains(summary))
@@ -89,12 +90,6 @@ def _headline(summary: RunSummary) -> Text:
         if jobs[outcome] or outcome == "met":
             text.append(f"{jobs[outcome]} {outcome}  ", style=style)
     return text
-
-
-def _above_bounds(summary: RunSummary) -> Iterator[Text]:
-    """Yield what took longer than the analyses allow, a broken model first."""
-    for line, style in summary.bounds.lines():
-        yield Text(line, style=style)
 
 
 def _fruitless(summary: RunSummary) -> Iterator[Text]:
@@ -224,6 +219,8 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(warning, style="yellow")
     if "devices" in summary.conditions:
         yield Text(summary.conditions["devices"], style="yellow")
+    for line in summary.bounds.notes():
+        yield Text(line, style="yellow")
     if "forced" in summary.conditions:
         yield Text(f"forced: {summary.conditions['forced']}", style="bold yellow")
     yield from _input_notes(summary)

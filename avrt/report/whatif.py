@@ -97,12 +97,15 @@ class WhatIfReport:
         """Return everything for a terminal."""
         pair = self._pair()
         parts: list[RenderableType] = [Text(line) for line in self._headline()]
-        for name, side in zip(NAMES, (self.before, self.after), strict=True):
-            parts += [Text(f"{name}: {line}", style) for line, style in side.bounds.lines()]
+        sides = list(zip(NAMES, (self.before, self.after), strict=True))
+        for name, side in sides:
+            parts += [Text(f"{name}: {line}", "bold red") for line in side.bounds.alarms()]
         parts.append(pair.stage_table())
         if self.before.figures.chains:
             parts.append(pair.chain_table())
         parts.append(self._bound_table())
+        for name, side in sides:
+            parts += [Text(f"{name}: {line}", "yellow") for line in side.bounds.notes()]
         if self.misses:
             parts.append(self._miss_table())
         parts += list(self._notes())

@@ -16,7 +16,8 @@ from avrt.drivers.simulate import simulate
 from avrt.metrics.assumptions import Broken
 from avrt.metrics.bounds import Above, worst_of_runs
 from avrt.metrics.run import RunFigures
-from avrt.model.events import Arrived, DeviceBack, DeviceLost
+from avrt.model.commands import Dispatch, Record
+from avrt.model.events import Arrived, DeviceBack, DeviceLost, Failed, Hung, StreamLost
 from avrt.model.records import JobRecord
 from avrt.model.spec import ChainSpec, SyncSpec
 from avrt.report.bounds import check_bounds
@@ -35,7 +36,7 @@ def watched(world):
 
 
 @given(worlds())
-@examples(60)  # 5,000 with --hypothesis-profile=nightly
+@examples(30)  # 5,000 with --hypothesis-profile=nightly
 def test_no_legal_run_breaks_the_model_or_what_responses_rest_on(world):
     figures, _ = watched(world)
     check = check_bounds(figures)
@@ -138,9 +139,9 @@ def test_what_was_above_before_an_assumption_was_broken_is_not_explained(monkeyp
     assert check.verdict == "model broken"
     above = check.above[0]
     assert (above.subject, above.index, above.found_ns, above.bound_ns) == ("b", 0, 10, 9)
-    line, style = next(check.lines())
+    line = next(check.alarms())
     assert line.startswith("MODEL BROKEN: b 0, from 0.000000 s, took 10 ns of at most 9 ns")
-    assert style == "bold red"
+    assert [note.partition(":")[0] for note in check.notes()] == ["assumption broken"]
 
 
 def test_a_job_that_overruns_after_it_was_aborted_is_seen():
@@ -160,7 +161,7 @@ def test_a_job_that_is_faster_than_its_bcet_breaks_the_jitter():
     assert broken(check) == ("execution", "a", 1, 22)
     assert check.assumption.detail == "bcet"
     assert check.verdict == "holds"
-    assert "no observation is above" in next(check.lines())[0]
+    assert "no observation is above" in next(check.notes())
 
 
 @pytest.mark.parametrize(
@@ -236,6 +237,57 @@ def test_a_lost_device_explains_what_its_fallback_is_burdened_with():
     assert broken(check) == ("lost", "one", None, 50)
     assert check.verdict == "assumption broken"
     assert [above.subject for above in check.above] == ["b"]
+
+
+def job(**changes):
+    fields = {"job": 0, "activation": 0, "task": "a", "stage": "a", "index": 4, "release_ns": 7,
+              "arrival_ns": 7, "due_ns": 20, "start_ns": 7, "end_ns": 9, "outcome": "met",
+              "reason": "", "executed_ns": 2, "device_start_ns": None, "device_ns": None,
+              "absent": ()}  # fmt: skip
+    return Record(JobRecord(**(fields | changes)))
+
+
+@pytest.mark.parametrize(
+    ("events", "commands", "kind", "at_ns"),
+    [
+        ((), [job(arrival_ns=8)], "told_late", 7),
+        ((), [job(outcome="skipped", reason="stale")], "skipped", 9),
+        ((), [job(outcome="skipped", reason="busy")], None, None),
+        ([Failed(3, "exception")], (), "failure", 9),
+        ([Hung(3)], (), "failure", 9),
+        ([StreamLost("a")], (), "lost", 9),
+    ],
+)
+def test_what_else_explains_an_observation(events, commands, kind, at_ns):
+    assumptions = RunFigures(pipeline(timer("a", 20))).assumptions
+    assumptions.note(8, [], [Dispatch(3, "a", 4, "a", "cpu", 0, "full", (), 7, 20)])
+    assumptions.note(9, events, commands)
+    found = assumptions.first
+    assert (found and found.kind, found and found.at_ns) == (kind, at_ns)
+
+
+def test_a_damaged_part_of_a_record_explains_what_comes_after_it():
+    assumptions = RunFigures(pipeline(timer("a", 20))).assumptions
+    assumptions.note(8, [], [])
+    assumptions.unseen()
+    assert (assumptions.first_of_responses.kind, assumptions.first.at_ns) == ("unseen", 8)
+
+
+def test_a_job_that_runs_for_too_long_need_not_have_ended():
+    assumptions = RunFigures(pipeline(timer("a", 20))).assumptions
+    assumptions.note(8, [], [Dispatch(3, "a", 4, "a", "cpu", 0, "full", (), 7, 20)])
+    assumptions.note(11, [], [])
+    assert assumptions.first.at_ns == 10
+    assert assumptions.first.found_ns == 3
+
+
+def test_no_more_than_a_few_are_told_in_words():
+    many = [timer(f"t{i}", 100, wcet_ns=2, deadline_ns=90, priority=i) for i in range(1, 7)]
+    check = run(pipeline(*many, policy="fp"), cost=lambda task, _: 40 if task == "t1" else None)
+    assert len(check.above) == 6
+    notes = list(check.notes())
+    assert len(notes) == 4
+    assert notes[-1] == "... 3 more above their bounds; --json has all"
 
 
 def test_nothing_known_is_no_verdict():
