@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from avrt.analysis.arrivals import Arrival, source_publications
 from avrt.analysis.holistic import Solution
 from avrt.analysis.members import Member, stages_above
+from avrt.analysis.parts import parts_of
 from avrt.analysis.table import lines_of, outcomes, table_faults
 from avrt.analysis.tasks import Task
 from avrt.model.graph import release_periods, topological_order
@@ -68,8 +69,11 @@ def _member(
         last_ns=stage.wcet_ns,
         longest_ns=stage.wcet_ns,
     )
+    (part,) = parts_of(stage, name)  # no table has segments
     return Member(
         stage,
+        part,
+        arrival,
         arrival,
         task,
         response_ns=outcome.response_ns,
