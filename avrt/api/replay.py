@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.analysis.admission import admit
+from avrt.analysis.bounds import EFFORT_MAX, effort
+from avrt.api.judgement import judge
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
@@ -96,7 +98,9 @@ class Replay:
     def _admit(self, spec: PipelineSpec, *, force: bool) -> str:
         """Return what a forced run is known to miss; virtual time lets everything in."""
         if self._wall is not None:
-            return admit(spec, forced=force)
+            if effort(spec) > EFFORT_MAX:  # an analysis would take more than about two seconds
+                return ""
+            return admit(spec, judge(spec), forced=force)
         if force:
             raise SpecError(
                 "virtual time refuses nothing: drop --force, or choose the clock 'wall'"

@@ -8,33 +8,39 @@ from test_findings import pipeline
 
 from avrt.analysis import admission
 from avrt.analysis.admission import admit, known_misses
+from avrt.analysis.schedulability import analyse
+from avrt.api.judgement import judge
 from avrt.errors import SpecError
 from avrt.model.spec import ChainSpec
 
 
+def let_in(spec):
+    return admit(spec, analyse(spec), forced=False)
+
+
 def told(spec):
-    return list(known_misses(spec))
+    return list(known_misses(spec, analyse(spec)))
 
 
 def test_what_meets_or_is_unknown_is_let_in():
-    assert admit(pipeline(timer("a", 20)), forced=False) == ""
+    assert let_in(pipeline(timer("a", 20))) == ""
     unknown = pipeline(
         timer("a", 20, wcet_ns=6, deadline_ns=8),
         timer("b", 20, wcet_ns=6, deadline_ns=20, offset_ns=10),
     )
-    assert admit(unknown, forced=False) == ""
+    assert let_in(unknown) == ""
 
 
 def test_a_stage_that_misses_is_refused_with_a_remedy_and_can_be_forced():
     spec = pipeline(stage("a", "s", wcet_ns=14), period_ns=20)
     what = "a can take 14 ns of 10 ns, 4 ns too long"
     with pytest.raises(SpecError) as refused:
-        admit(spec, forced=False)
+        let_in(spec)
     assert what in str(refused.value)
     assert "enough would be: wcet of a to at most 10 ns" in str(refused.value)
     assert "--force runs it anyway" in str(refused.value)
     assert refused.value.key == ("stages", "a")
-    assert admit(spec, forced=True) == what
+    assert admit(spec, analyse(spec), forced=True) == what
 
 
 def test_a_response_that_can_really_happen_is_told():
@@ -66,11 +72,17 @@ def test_a_chain_of_known_reads_and_writes_is_told():
     assert told(spec) == [(("chains", "c"), "c can take 60 ns of 50 ns, 10 ns too long")]
 
 
-def test_what_is_too_large_to_look_at_is_let_in(monkeypatch):
+def test_no_remedy_is_looked_for_where_that_takes_long(monkeypatch):
     spec = pipeline(stage("a", "s", wcet_ns=14), period_ns=20)
-    monkeypatch.setattr(admission, "EFFORT_MAX", 0)
-    assert admit(spec, forced=False) == ""
-    monkeypatch.undo()
     monkeypatch.setattr(admission, "REMEDY_EFFORT_MAX", 0)
     with pytest.raises(SpecError, match="too long; --force"):
-        admit(spec, forced=False)
+        let_in(spec)
+
+
+def test_a_miss_that_a_legal_run_shows_is_refused():
+    spec = pipeline(
+        timer("beat", 10, wcet_ns=2, deadline_ns=10), timer("long", 50, wcet_ns=20, deadline_ns=50)
+    )
+    assert let_in(spec) == ""
+    with pytest.raises(SpecError, match=r"beat: in a legal run job 1, released 10 ns, is late"):
+        admit(spec, judge(spec), forced=False)
