@@ -52,6 +52,7 @@ SOURCES = {
     "bcl": "interference (Bertogna et al. 2005)",
     "table": "starts of the table (Kopetz 1997)",
     "table_jitter": "starts of the table, releases with jitter",
+    "points": "fixed preemption points (Burns 1994)",
     "segments": "segments as tasks with jitter, spinning as execution (Chen et al. 2019)",
 }
 

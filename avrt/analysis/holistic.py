@@ -192,27 +192,29 @@ class _Solver:
         self, stage: StageSpec, release: Arrival, item: tuple[Part, Arrival, int]
     ) -> Task:
         part, arrival, held_ns = item
-        deadline_ns = longest_ns = stage.deadline_ns
+        deadline_ns = deadline_max_ns = stage.deadline_ns
         if stage.deadline_from == "capture":
-            longest_ns -= arrival.earliest_ns
+            deadline_max_ns -= arrival.earliest_ns
             deadline_ns -= arrival.latest_ns
         else:
-            longest_ns -= arrival.earliest_ns - release.earliest_ns
+            deadline_max_ns -= arrival.earliest_ns - release.earliest_ns
             deadline_ns -= arrival.latest_ns - release.latest_ns
         varies = stage.deadline_from == "capture" or part.place > 0
-        part_ns = 1 if self._spec.device(part.device).preemptive else held_ns
+        last_ns, longest_ns = part.sections_ns or (held_ns, held_ns)
+        if self._spec.device(part.device).preemptive:
+            last_ns = longest_ns = 1
         return Task(
             name=part.name,
             wcet_ns=held_ns,
             bcet_ns=1 if stage.segments else stage.bcet_ns or 1,
             period_ns=arrival.period_ns,
             deadline_ns=deadline_ns,
-            deadline_max_ns=longest_ns if varies else None,
+            deadline_max_ns=deadline_max_ns if varies else None,
             jitter_ns=arrival.jitter_ns,
             gap_ns=arrival.gap_ns,
             priority=self._priority(stage),
-            last_ns=part_ns,
-            longest_ns=part_ns,
+            last_ns=min(last_ns, held_ns),
+            longest_ns=min(longest_ns, held_ns),
         )
 
     def _priority(self, stage: StageSpec) -> int:

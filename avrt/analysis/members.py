@@ -60,8 +60,7 @@ class Member:
     @property
     def ends_job(self) -> bool:
         """Whether its jobs are done when it is, and not before."""
-        last = max(0, len(self.stage.segments) - 1)
-        return not self.part.is_spun and self.part.place + len(self.part.spun) == last
+        return self.part.is_last
 
     @property
     def done_ns(self) -> int | None:

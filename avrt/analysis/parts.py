@@ -6,6 +6,8 @@ that were shown to be wrong). Here every segment is a task that the end of the o
 so what the earlier ones vary by is its release jitter (Tindell & Clark 1994), and each is blocked,
 and blocks, by itself.
 
+* Where all segments are on one device there is nothing to suspend for: the job is one task that can
+  be preempted at fixed points, where one segment ends and the next begins (Burns 1994).
 * Spinning is execution: a part that keeps its slot for others takes its own time and all that
   those take to respond on their devices. Preempted meanwhile, it holds its slot for less.
 * All this is for jobs that are done before the next one of their task comes. Where the bounds grow
@@ -36,6 +38,9 @@ class Part:
         wcet_ns: of its own.
         spun: the parts on other devices for which it keeps its slot.
         is_spun: some part before keeps its slot for it.
+        is_last: its jobs are done when it is, with what it spins for.
+        sections_ns: the last and the longest stretch that cannot be preempted where the device is
+            not preemptive; None where that is all of it.
     """
 
     name: str
@@ -45,12 +50,16 @@ class Part:
     wcet_ns: int
     spun: tuple[str, ...] = ()
     is_spun: bool = False
+    is_last: bool = True
+    sections_ns: tuple[int, int] | None = None
 
 
 def parts_of(stage: StageSpec, task: str) -> tuple[Part, ...]:
     """Return the parts of one task of a stage, in their order."""
-    if not stage.segments:
-        return (Part(task, task, 0, stage.device, stage.wcet_ns),)
+    times = [segment.wcet_ns for segment in stage.segments]
+    if len({segment.device for segment in stage.segments}) <= 1:
+        sections_ns = (times[-1], max(times)) if times else None
+        return (Part(task, task, 0, stage.device, stage.wcet_ns, sections_ns=sections_ns),)
     parts: list[Part] = []
     host = 0
     for place, segment in enumerate(stage.segments):
@@ -59,7 +68,9 @@ def parts_of(stage: StageSpec, task: str) -> tuple[Part, ...]:
             parts[host] = replace(parts[host], spun=(*parts[host].spun, name))
         else:
             host = place
-        parts.append(Part(name, task, place, segment.device, segment.wcet_ns, (), spins))
+        made = Part(name, task, place, segment.device, segment.wcet_ns, (), spins, is_last=False)
+        parts.append(made)
+    parts[host] = replace(parts[host], is_last=True)
     return tuple(parts)
 
 

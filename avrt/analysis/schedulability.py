@@ -167,7 +167,9 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
     if stage.segments:
         alone = all(member.test == "alone" for member in solution.members[stage.name])
         label: Label = "exact" if alone and response_ns == stage.wcet_ns else "bound"
-        return Figure(response_ns, label, SOURCES["alone" if alone else "segments"])
+        on_one = len({segment.device for segment in stage.segments}) == 1
+        source = "alone" if alone else "points" if on_one else "segments"
+        return Figure(response_ns, label, SOURCES[source])
     slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
     members = solution.on(stage.device)
     device = spec.device(stage.device)

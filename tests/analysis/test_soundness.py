@@ -74,10 +74,17 @@ def test_no_run_of_a_thousand_exceeds_what_is_known(policy):
     check_all()
 
 
+@given(worlds(simple=True, segmented=True))
+@examples(60)
+def test_no_run_with_preemption_points_exceeds_what_is_known(world):
+    check_world(world)
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("simple", [False, True])
 @pytest.mark.parametrize("policy", ONLINE)
-def test_no_run_of_a_thousand_with_segments_exceeds_what_is_known(policy):
-    @given(worlds(policies=(policy,), segmented=True))
+def test_no_run_of_a_thousand_with_segments_exceeds_what_is_known(policy, simple):
+    @given(worlds(policies=(policy,), simple=simple, segmented=True))
     @examples(170)  # 5,000 each with --hypothesis-profile=nightly
     def check_all(world):
         check_world(world)
