@@ -17,17 +17,20 @@ from avrt.analysis.holistic import solve
 from avrt.analysis.priorities import optimal_order
 from avrt.analysis.schedulability import analyse, meets
 from avrt.model.graph import release_periods
+from avrt.model.segments import split
+from avrt.model.spec import SegmentSpec
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from avrt.model.spec import PipelineSpec, Policy
+    from avrt.model.spec import PipelineSpec, Policy, StageSpec
 
 FINENESS = 1000
 GROWTH_MAX = 64  # how many times longer a period or a deadline is tried
 RELATIVE_MAX = 4  # five times as long is no remedy
 FACTOR_MAX = 100 * FINENESS
+SEGMENTS_MAX = 8  # into how many the longest job is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,8 @@ def sensitivity(spec: PipelineSpec) -> Sensitivity:
 
 def remedies(spec: PipelineSpec) -> list[Change]:
     """Return single changes that make a pipeline meet its promises, the smallest first."""
-    found = [*_policies(spec), *_wcets(spec), *_deadlines(spec), *_rates(spec), *_slots(spec)]
-    sensible = [change for change in found if change.relative <= RELATIVE_MAX]
+    found = [*_policies(spec), *_points(spec), *_wcets(spec), *_deadlines(spec), *_rates(spec)]
+    sensible = [change for change in (*found, *_slots(spec)) if change.relative <= RELATIVE_MAX]
     return sorted(sensible, key=lambda change: change.relative)
 
 
@@ -137,6 +140,26 @@ def with_deadline(spec: PipelineSpec, name: str, deadline_ns: int) -> PipelineSp
         for stage in spec.stages
     )
     return replace(spec, stages=stages)
+
+
+def with_points(spec: PipelineSpec, device: str, longest_ns: int) -> PipelineSpec:
+    """Return the pipeline with the stages of a device cut into segments, none longer than that."""
+    return replace(
+        spec,
+        stages=tuple(
+            _cut(stage, longest_ns)
+            if stage.device == device and not stage.segments and stage.wcet_ns > longest_ns
+            else stage
+            for stage in spec.stages
+        ),
+    )
+
+
+def _cut(stage: StageSpec, longest_ns: int) -> StageSpec:
+    count = -(-stage.wcet_ns // longest_ns)
+    parts = split(stage.wcet_ns, [1] * count)
+    segments = tuple(SegmentSpec(device=stage.device, wcet_ns=ns) for ns in parts)
+    return replace(stage, segments=segments)
 
 
 def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:
@@ -198,6 +221,21 @@ def _policies(spec: PipelineSpec) -> Iterator[Change]:
         order = sorted(ordered.stages, key=lambda stage: stage.priority or 0)
         names = ", ".join(f"{stage.name} {stage.priority}" for stage in order)
         yield Change(("policy",), f"policy fp with priorities {names}", 0.0, ordered)
+
+
+def _points(spec: PipelineSpec) -> Iterator[Change]:
+    """Yield for each device that is not preemptive the fewest points that would be enough."""
+    for device in spec.devices:
+        whole = [s.wcet_ns for s in spec.stages if s.device == device.name and not s.segments]
+        if device.preemptive or spec.table is not None or len(whole) < 2:
+            continue
+        for count in range(2, SEGMENTS_MAX + 1):
+            longest_ns = -(-max(whole) // count)
+            changed = with_points(spec, device.name, longest_ns)
+            if meets(changed):
+                what = f"segments of at most {format_ns(longest_ns)} on {device.name}"
+                yield Change(("devices", device.name), what, 0.0, changed)
+                break
 
 
 def _wcets(spec: PipelineSpec) -> Iterator[Change]:

@@ -157,6 +157,7 @@ class Assumptions:
             case Abort() if command.job in self._work:
                 work = self._work[command.job]
                 if work.since_ns is None or work.device in self._preemptive:
+                    self._tell_overruns(work, at_ns)
                     del self._work[command.job]
             case _:
                 pass
@@ -165,8 +166,7 @@ class Assumptions:
         work = self._work.get(event.job)
         if work is None:
             return
-        for broken in work.overruns(at_ns):
-            self._tell(broken)
+        self._tell_overruns(work, at_ns)
         work.pause(at_ns)
         if type(event) is not SegmentEnded:
             del self._work[event.job]
@@ -174,6 +174,10 @@ class Assumptions:
             detail = event.fault if isinstance(event, Failed) else "hang"
             broken = Broken("failure", work.task, work.index, at_ns, detail=detail)
             self._tell(broken, along=work.stage.name)
+
+    def _tell_overruns(self, work: _Work, at_ns: int) -> None:
+        for broken in work.overruns(at_ns):
+            self._tell(broken)
 
     def _overrunning(self) -> Iterator[Broken]:
         """Yield what executes for too long and has not ended."""
@@ -198,37 +202,52 @@ class Assumptions:
 class _Work:
     """One job that was dispatched: what it has executed in all, and in its present segment."""
 
-    __slots__ = ("device", "done_ns", "index", "limit_ns", "part_ns", "since_ns", "stage", "task")
+    __slots__ = ("device", "index", "part", "since_ns", "stage", "task", "whole")
 
     def __init__(self, task: str, index: int, stage: StageSpec) -> None:
         self.task = task
         self.index = index
         self.stage = stage
-        self.done_ns = self.part_ns = 0
+        self.whole = _Execution("wcet", stage.wcet_ns)
         self.since_ns: int | None = None
 
     def begin(self, command: Dispatch, at_ns: int) -> None:
-        self.device, self.since_ns, self.part_ns = command.device, at_ns, 0
+        self.device, self.since_ns = command.device, at_ns
         parts = self.stage.segments
-        self.limit_ns = parts[command.segment].wcet_ns if parts else self.stage.wcet_ns
+        limit_ns = parts[command.segment].wcet_ns if parts else self.stage.wcet_ns
+        self.part = _Execution("wcet of the segment", limit_ns)
 
     def pause(self, at_ns: int) -> None:
         if self.since_ns is not None:
-            self.done_ns += at_ns - self.since_ns
-            self.part_ns += at_ns - self.since_ns
+            self.whole.add(self.since_ns, at_ns)
+            self.part.add(self.since_ns, at_ns)
             self.since_ns = None
 
     def overruns(self, at_ns: int) -> Iterator[Broken]:
-        more_ns = 0 if self.since_ns is None else at_ns - self.since_ns
-        for limit_ns, found_ns, name in (
-            (self.stage.wcet_ns, self.done_ns + more_ns, "wcet"),
-            (self.limit_ns, self.part_ns + more_ns, "wcet of the segment"),
-        ):
-            if found_ns > limit_ns:
-                passed_ns = at_ns - (found_ns - limit_ns)
-                yield Broken(
-                    "execution", self.task, self.index, passed_ns, limit_ns, found_ns, name
-                )
+        """Yield what has executed for longer than declared, from when it had all that it needs."""
+        if self.since_ns is not None:
+            self.pause(at_ns)
+            self.since_ns = at_ns
+        for part in (self.whole, self.part):
+            if part.done_ns > part.limit_ns:
+                assert part.full_ns is not None
+                found = (part.limit_ns, part.done_ns, part.name)
+                yield Broken("execution", self.task, self.index, part.full_ns, *found)
+
+
+@dataclass(slots=True)
+class _Execution:
+    """What was executed, of how much; `full_ns` is when it was all of that."""
+
+    name: str
+    limit_ns: int
+    done_ns: int = 0
+    full_ns: int | None = None
+
+    def add(self, from_ns: int, until_ns: int) -> None:
+        self.done_ns += until_ns - from_ns
+        if self.full_ns is None and self.done_ns >= self.limit_ns:
+            self.full_ns = until_ns - (self.done_ns - self.limit_ns)
 
 
 class _Arrivals:

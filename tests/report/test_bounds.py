@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from builder import device, stage, timer
 from hypothesis import given
+from hypothesis import strategies as st
 from test_findings import pipeline
 from worlds import worlds
 
@@ -26,10 +27,10 @@ from pipelines import examples
 OF_CHAINS = {"gap", "delay", "skipped", "failure"}
 
 
-def watched(world):
+def watched(world, change=lambda ns: ns):
     """The figures of a world's run, and its jobs in the order of their ends."""
     figures = RunFigures(world.spec)
-    simulation = world.simulate(watch=figures.watch)
+    simulation = world.simulate(change, watch=figures.watch)
     for record in simulation.records:
         figures.add(record)
     return figures, [record for record in simulation.records if isinstance(record, JobRecord)]
@@ -54,6 +55,14 @@ def test_nor_does_one_with_segments(world):
     check = check_bounds(figures)
     assert check.verdict != "model broken", check
     assert figures.assumptions.first_of_responses is None
+
+
+@pytest.mark.slow
+@given(worlds(), st.integers(1, 9))
+@examples(700)
+def test_executions_above_their_wcets_explain_whatever_comes_of_them(world, more_ns):
+    figures, _ = watched(world, lambda ns: ns + more_ns)
+    assert check_bounds(figures).verdict != "model broken"
 
 
 @given(worlds())
@@ -118,6 +127,34 @@ def broken(check):
 
 
 TWO = (timer("a", 20, wcet_ns=4, deadline_ns=15), timer("b", 20, wcet_ns=6, deadline_ns=20))
+
+
+def test_a_job_preempted_with_its_wcet_spent_explains_its_own_response():
+    """It is past its bound before it goes on, yet had all that it was declared to need."""
+    spec = pipeline(
+        timer("control", 10, wcet_ns=2, deadline_ns=10),
+        timer("track", 30, wcet_ns=10, deadline_ns=30),
+        timer("detect", 50, wcet_ns=20, deadline_ns=50),
+        devices=(device(preemptive=True),),
+        policy="rm",
+    )
+    check = run(spec, cost=lambda task, _: 26 if task == "detect" else None)
+    assert check.stages["detect"].bound.ns == 50
+    assert check.verdict == "assumption broken"
+    assert broken(check) == ("execution", "detect", 0, 50)
+
+
+def test_a_job_aborted_above_its_wcet_explains_those_that_waited_for_it():
+    spec = pipeline(
+        timer("a", 30, wcet_ns=4, deadline_ns=12, on_miss="abort", priority=1),
+        timer("b", 30, wcet_ns=6, deadline_ns=30, priority=2),
+        devices=(device(preemptive=True),),
+        policy="fp",
+    )
+    check = run(spec, cost=lambda task, _: 25 if task == "a" else None)
+    assert (check.stages["b"].observed_ns, check.stages["b"].bound.ns) == (18, 10)
+    assert check.verdict == "assumption broken"
+    assert broken(check) == ("execution", "a", 0, 4)
 
 
 def test_a_job_above_its_wcet_explains_those_that_wait_for_it():
