@@ -132,22 +132,26 @@ class _Solver:
         solution.published = source_publications(self._spec)
         for stage in self._order:
             arrival = released(stage, solution.published)
-            solution.members[stage.name] = []
-            solution.published[stage.name] = None
-            if arrival is None or _is_far(stage, arrival):
-                names = [part.name for parts in self._parts[stage.name] for part in parts]
+            members: list[Member] = []
+            if arrival is not None and not _is_far(stage, arrival):
+                members = [
+                    member
+                    for parts in self._parts[stage.name]
+                    for member in self._make_members(stage, arrival, parts)
+                ]
+            names = [part.name for parts in self._parts[stage.name] for part in parts]
+            if arrival is None or len(members) < len(names):
+                solution.members[stage.name] = []
+                solution.published[stage.name] = None
                 self._responses.update(dict.fromkeys(names))
                 continue
-            members = [
-                member
-                for parts in self._parts[stage.name]
-                for member in self._make_members(stage, arrival, parts)
-            ]
             solution.members[stage.name] = members
             done = [member.done_ns for member in members if member.ends_job]
             known = [ns for ns in done if ns is not None]
-            if len(known) == len(stage.task_names):
-                solution.published[stage.name] = publication(stage, arrival, max(known))
+            all_known = len(known) == len(stage.task_names)
+            solution.published[stage.name] = (
+                publication(stage, arrival, max(known)) if all_known else None
+            )
 
     def _make_members(
         self, stage: StageSpec, release: Arrival, parts: tuple[Part, ...]

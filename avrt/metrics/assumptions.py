@@ -156,6 +156,7 @@ class Assumptions:
                 self._work[command.job].since_ns = at_ns
             case Abort() if command.job in self._work:
                 work = self._work[command.job]
+                work.is_aborted = True
                 if work.since_ns is None or work.device in self._preemptive:
                     self._tell_overruns(work, at_ns)
                     del self._work[command.job]
@@ -168,7 +169,7 @@ class Assumptions:
             return
         self._tell_overruns(work, at_ns)
         work.pause(at_ns)
-        if type(event) is not SegmentEnded:
+        if type(event) is not SegmentEnded or work.is_aborted:
             del self._work[event.job]
         if isinstance(event, Failed | Hung):
             detail = event.fault if isinstance(event, Failed) else "hang"
@@ -202,7 +203,7 @@ class Assumptions:
 class _Work:
     """One job that was dispatched: what it has executed in all, and in its present segment."""
 
-    __slots__ = ("device", "index", "part", "since_ns", "stage", "task", "whole")
+    __slots__ = ("device", "index", "is_aborted", "part", "since_ns", "stage", "task", "whole")
 
     def __init__(self, task: str, index: int, stage: StageSpec) -> None:
         self.task = task
@@ -210,6 +211,7 @@ class _Work:
         self.stage = stage
         self.whole = _Execution("wcet", stage.wcet_ns)
         self.since_ns: int | None = None
+        self.is_aborted = False
 
     def begin(self, command: Dispatch, at_ns: int) -> None:
         self.device, self.since_ns = command.device, at_ns

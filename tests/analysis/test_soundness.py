@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from worlds import worlds
 
+from avrt.analysis import holistic
 from avrt.analysis.holistic import solve
 from avrt.analysis.schedulability import analyse
 from avrt.model.records import ChainRecord
@@ -61,6 +62,28 @@ def test_no_run_exceeds_what_is_known(world):
 @examples(200)
 def test_no_run_with_segments_exceeds_what_is_known(world):
     check_world(world)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_nor_where_the_search_was_given_up(rounds, monkeypatch):
+    monkeypatch.setattr(holistic, "ROUNDS_MAX", rounds)
+
+    @given(worlds(segmented=True))
+    @examples(60)
+    def check_all(world):
+        check_world(world)
+        check_touched(world.spec)
+
+    check_all()
+
+
+def check_touched(spec):
+    """What shares a device with a stage of segments that has no bound has none either."""
+    solution = solve(spec)
+    unknown = [s for s in spec.stages if s.segments and solution.response_ns(s.name) is None]
+    devices = {part.device for stage in unknown for part in stage.segments}
+    members = [member for name in devices for member in solution.on(name)]
+    assert [member.name for member in members if member.response_ns is not None] == []
 
 
 @pytest.mark.slow

@@ -17,10 +17,19 @@ from avrt.drivers.simulate import simulate
 from avrt.metrics.assumptions import Broken
 from avrt.metrics.bounds import Above, worst_of_runs
 from avrt.metrics.run import RunFigures
-from avrt.model.commands import Dispatch, Record
-from avrt.model.events import Arrived, DeviceBack, DeviceLost, Failed, Hung, StreamLost
+from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
+from avrt.model.events import (
+    Arrived,
+    Completed,
+    DeviceBack,
+    DeviceLost,
+    Failed,
+    Hung,
+    SegmentEnded,
+    StreamLost,
+)
 from avrt.model.records import JobRecord
-from avrt.model.spec import ChainSpec, SyncSpec
+from avrt.model.spec import ChainSpec, SegmentSpec, SyncSpec
 from avrt.report.bounds import check_bounds
 from pipelines import examples
 
@@ -316,6 +325,40 @@ def test_a_job_that_runs_for_too_long_need_not_have_ended():
     assumptions.note(11, [], [])
     assert assumptions.first.at_ns == 10
     assert assumptions.first.found_ns == 3
+
+
+def test_captures_too_close_are_told_where_they_are_matched():
+    both = stage("a", "s", "r", sync=SyncSpec(tolerance_ns=1, timeout_ns=5), deadline_ns=40)
+    assumptions = RunFigures(pipeline(both, period_ns=10)).assumptions
+    for at_ns, event in arrivals("s", 0, 10, 19):
+        assumptions.note(at_ns, [event], [])
+    cause = assumptions.first_of_responses
+    assert (cause.kind, cause.detail, cause.index, cause.at_ns) == ("rate", "capture", 2, 19)
+
+
+def test_an_aborted_job_ends_with_its_segment():
+    parts = tuple(SegmentSpec(device="cpu", wcet_ns=2) for _ in range(2))
+    spec = pipeline(timer("a", 20, wcet_ns=4, segments=parts))
+    assumptions = RunFigures(spec).assumptions
+    assumptions.note(0, [], [Dispatch(3, "a", 0, "a", "cpu", 0, "full", (), 0, 10), Abort(3)])
+    assumptions.note(5, [SegmentEnded(3)], [])
+    assert (assumptions.first.at_ns, assumptions.first.detail) == (2, "wcet of the segment")
+    assumptions.note(90, [Completed(3, 3, 90)], [])
+    assert assumptions.first.found_ns == 5
+
+
+def test_a_job_off_its_slot_executes_nothing():
+    spec = pipeline(timer("a", 20, wcet_ns=4), devices=(device(preemptive=True),))
+    assumptions = RunFigures(spec).assumptions
+    assumptions.note(0, [], [Dispatch(3, "a", 0, "a", "cpu", 0, "full", (), 0, 10)])
+    assumptions.note(1, [], [Preempt(3)])
+    assumptions.note(50, [], [Resume(3)])
+    assumptions.note(53, [Completed(3, 3, 53)], [])
+    assert assumptions.first is None
+    assumptions.note(60, [], [Dispatch(4, "a", 1, "a", "cpu", 0, "full", (), 60, 70)])
+    assumptions.note(61, [], [Abort(4)])
+    assumptions.note(99, [], [])
+    assert assumptions.first is None
 
 
 def test_no_more_than_a_few_are_told_in_words():
