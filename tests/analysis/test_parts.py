@@ -88,6 +88,14 @@ def test_alone_a_job_takes_the_sum_of_its_segments_exactly():
     assert told(less, "a")[:2] == (8, "bound")
 
 
+def test_jobs_that_overlap_wait_for_each_other_though_no_device_is_full():
+    """12 ns of every 10, six on each device: each job begins 2 ns later than the one before."""
+    spec = pipeline(parted("a", 10, ("cpu", 6), ("gpu", 6), deadline_ns=30), devices=PARTS)
+    assert told(spec, "a") == (None, "unknown", "unknown")
+    ended = [job.response_ns for job in simulate(spec, until_ns=60).jobs_of("a")]
+    assert ended == [12, 14, 16, 18, 20, 22]
+
+
 def test_nothing_is_said_where_a_job_may_not_be_done_before_the_next():
     """11 ns of every 10; what shares a device with it is unknown too."""
     spec = with_gpu()
