@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 NO_OVERHEADS: Mapping[str, OverheadSpec] = MappingProxyType({})
+IN_STEP: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -79,13 +80,20 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
     return Simulation(notes.records, journal.digest)
 
 
-def periodic_arrivals(spec: PipelineSpec, until_ns: int) -> Iterator[tuple[int, Event]]:
-    """Yield arrivals of every source that declares a rate, captured when they arrive."""
+def periodic_arrivals(
+    spec: PipelineSpec, until_ns: int, phases_ns: Mapping[str, int] = IN_STEP
+) -> Iterator[tuple[int, Event]]:
+    """Yield arrivals of every source that declares a rate, captured when they arrive.
+
+    `phases_ns` says when each source begins, 0 where it is not given.
+    """
     arrivals = [
         (at_ns, order, sequence, source.name)
         for order, source in enumerate(spec.sources)
         if source.period_ns is not None
-        for sequence, at_ns in enumerate(range(0, until_ns, source.period_ns))
+        for sequence, at_ns in enumerate(
+            range(phases_ns.get(source.name, 0), until_ns, source.period_ns)
+        )
     ]
     for handle, (at_ns, _, sequence, name) in enumerate(sorted(arrivals)):
         yield at_ns, Arrived(name, sequence, at_ns, at_ns, -1 - handle)

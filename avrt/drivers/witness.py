@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import TYPE_CHECKING
 
-from avrt.drivers.simulate import simulate
-from avrt.model.events import Arrived
+from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.model.graph import release_periods
 from avrt.model.records import ChainBroken, JobRecord, MissRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from avrt.model.events import Event
     from avrt.model.records import AnyRecord
     from avrt.model.spec import PipelineSpec
 
@@ -58,7 +56,7 @@ def look_for_misses(spec: PipelineSpec) -> Witness:
             spec,
             until_ns=until_ns,
             execution=lambda task, _: wcet_ns[task],
-            feed=_arrivals(spec, phases, until_ns),
+            feed=periodic_arrivals(spec, until_ns, phases),
             digest=False,
         )
         _note(witness, run.records, until_ns)
@@ -76,21 +74,6 @@ def _horizon_ns(spec: PipelineSpec) -> int:
     rate = sum(len(s.task_names) / ns for s in spec.stages if (ns := known[s.name]) is not None)
     enough_ns = int(JOBS_MAX / rate) if rate else max(periods)
     return first_ns + max(*periods, min(2 * lcm(*periods), enough_ns)) + 1
-
-
-def _arrivals(
-    spec: PipelineSpec, phases: dict[str, int], until_ns: int
-) -> Iterator[tuple[int, Event]]:
-    times = [
-        (at_ns, order, sequence, source.name)
-        for order, source in enumerate(spec.sources)
-        if source.period_ns is not None
-        for sequence, at_ns in enumerate(
-            range(phases.get(source.name, 0), until_ns, source.period_ns)
-        )
-    ]
-    for handle, (at_ns, _, sequence, name) in enumerate(sorted(times)):
-        yield at_ns, Arrived(name, sequence, at_ns, at_ns, -1 - handle)
 
 
 def _note(witness: Witness, records: Sequence[AnyRecord], until_ns: int) -> None:
