@@ -2,6 +2,7 @@
 
     python tools/bench.py kernel [--prototype FOLDER]   cost of one event, growth with ready jobs
     python tools/bench.py simulate [--simso PYTHON]     jobs a cpu-second, SimSo beside it
+    python tools/bench.py analysis [--schedcat FOLDER]  response-time analysis, SchedCAT's beside it
     python tools/bench.py replay LOG PIPELINE           speed against real time, memory
     python tools/bench.py clocks LOG PIPELINE           virtual time beside the wall clock
     python tools/bench.py reality LOG PIPELINE          a simulation beside the wall clock
@@ -259,6 +260,9 @@ def main() -> None:
     simulate.add_argument("--simso", metavar="PYTHON", help="interpreter that has SimSo 0.8.5")
     simulate.add_argument("--jobs", type=int, default=100_000)
     simulate.add_argument("--rounds", type=int, default=5)
+    analysis = groups.add_parser("analysis")
+    analysis.add_argument("--schedcat", metavar="FOLDER", type=Path, help="checkout of SchedCAT")
+    analysis.add_argument("--rounds", type=int, default=5)
     for name in ("replay", "clocks"):
         group = groups.add_parser(name)
         group.add_argument("log", type=Path)
@@ -276,6 +280,10 @@ def main() -> None:
             from bench_simulate import bench_simulate  # noqa: PLC0415
 
             result = bench_simulate(given.simso, given.jobs, given.rounds)
+        case "analysis":
+            from bench_analysis import bench_analysis  # noqa: PLC0415
+
+            result = bench_analysis(given.schedcat, given.rounds)
         case "replay":
             result = bench_replay(given.log, given.pipeline)
         case "reality":

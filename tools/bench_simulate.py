@@ -82,14 +82,14 @@ def _compare(
     differ += plain_ends(spec, until_ns) != kernel_ends(spec, until_ns)
     found: dict[str, object] = {"jobs": count, "jobs_that_differ": differ, "rounds": rounds}
     for name, values in rates.items():
-        found[f"{name}_jobs_per_cpu_s"] = _spread(values, 0)
+        found[f"{name}_jobs_per_cpu_s"] = spread(values, 0)
     for name in ("kernel", "plain"):
         if python is not None:
             pairs = zip(rates[name], rates["simso"], strict=True)
-            found[f"{name}_times_simso"] = _spread([ours / theirs for ours, theirs in pairs], 1)
+            found[f"{name}_times_simso"] = spread([ours / theirs for ours, theirs in pairs], 1)
     return found
 
 
-def _spread(values: list[float], digits: int) -> dict[str, float]:
+def spread(values: list[float], digits: int) -> dict[str, float]:
     ordered = {"min": min(values), "median": median(values), "max": max(values)}
     return {name: round(value, digits) for name, value in ordered.items()}
