@@ -32,7 +32,7 @@ from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
 from avrt.kernel.table import Row
-from avrt.kernel.timers import DUE, SHED, START
+from avrt.kernel.timers import BUDGET, DUE, SHED, START
 from avrt.model.commands import Command, Discard, Record, Vote
 from avrt.model.events import (
     Arrived,
@@ -82,6 +82,7 @@ class Kernel:
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
         self._voting: dict[int, Activation] = {}
+        self._is_spent = False  # a budget, in this instant
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
         self._stopping = False
@@ -111,12 +112,10 @@ class Kernel:
     @property
     def next_wakeup_ns(self) -> int | None:
         """When the kernel next needs a call without an event, or None if only events move it."""
-        heap, budget_ns = self._state.timers.heap, self._lifecycle.next_budget_ns()
+        heap = self._state.timers.heap
         while heap and not self._is_live(heap[0]):
             heappop(heap)
-        if heap and (budget_ns is None or heap[0][0] < budget_ns):
-            return heap[0][0]
-        return budget_ns
+        return heap[0][0] if heap else None
 
     @property
     def working_jobs(self) -> tuple[int, ...]:
@@ -160,7 +159,9 @@ class Kernel:
                 self._release_timed_out()
         if self._stopping:
             self._stop()
-        self._lifecycle.check_budgets()
+        if self._is_spent:
+            self._is_spent = False
+            self._lifecycle.check_budgets()
         if self._lapsed:
             self._judge_promises()
         if stirred or out or self._planned:  # mere time decides nothing but that a start has come
@@ -296,8 +297,7 @@ class Kernel:
             entry = heappop(heap)
             subject = entry[3]
             if isinstance(subject, Job):
-                if subject.outcome is None:
-                    self._fire_job_timer(entry[1], subject)
+                self._fire_job_timer(entry[1], subject)
             elif isinstance(subject, Tick):
                 if not self._state.draining:
                     self._releases.timer_fired(subject)
@@ -310,8 +310,12 @@ class Kernel:
                 self._timed_out.append(subject)
 
     def _fire_job_timer(self, phase: int, job: Job) -> None:
+        if job.outcome is not None:
+            return
         if phase == DUE:
             self._lifecycle.due_passed(job)
+        elif phase == BUDGET:
+            self._is_spent = True
         elif phase == SHED and job.start_ns is None:
             self._lifecycle.latest_start_passed(job)
 
@@ -336,10 +340,13 @@ class Kernel:
 
     def _is_live(self, entry: Entry) -> bool:
         """Whether a timer still means something."""
-        subject = entry[3]
+        at_ns, phase, _, subject = entry
         if isinstance(subject, Job):
-            started = entry[1] in {SHED, START} and subject.start_ns is not None
-            return subject.outcome is None and not started
+            if subject.outcome is not None or phase == DUE:
+                return subject.outcome is None
+            if phase == BUDGET:
+                return subject.budget_end_ns == at_ns and subject.since_ns is not None
+            return subject.start_ns is None
         if isinstance(subject, Watch):  # while work goes on, a waiting head may still read
             may_open = subject.live and bool(self._lifecycle.working)
             return may_open or self._releases.chains.is_open(subject)

@@ -7,7 +7,6 @@ the computation always finishes (so that the stage's state is the same in every 
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from avrt.kernel import segments
@@ -16,7 +15,7 @@ from avrt.kernel.monitor import Window, explain_miss
 from avrt.kernel.notices import dispatch_of, record_of
 from avrt.kernel.policy import latest_start_ns
 from avrt.kernel.table import note_start
-from avrt.kernel.timers import DUE, SHED, START
+from avrt.kernel.timers import BUDGET, DUE, SHED, START
 from avrt.model.commands import Abort, Preempt, Record, Resume
 from avrt.model.records import OverrunRecord
 
@@ -46,7 +45,6 @@ class Lifecycle:
         self._devices = devices
         self._timers = state.timers
         self.working: dict[int, Job] = {}
-        self._budgets: list[tuple[int, int, Job]] = []
         self._windows: dict[int, Window] = {}
         for task in tasks:
             limit, jobs = task.stage.misses_max, task.stage.window_jobs
@@ -162,7 +160,7 @@ class Lifecycle:
         left_ns = parameters.budget_ns - job.executed_ns
         if left_ns > 0:
             job.budget_end_ns = state.now_ns + left_ns
-            heappush(self._budgets, (job.budget_end_ns, job.id, job))
+            self._timers.add(job.budget_end_ns, BUDGET, job)
         else:
             job.budget_end_ns = NEVER_NS
 
@@ -205,21 +203,9 @@ class Lifecycle:
 
     # Budgets: only jobs on a slot spend them, so the end of one moves whenever its job is preempted
 
-    def next_budget_ns(self) -> int | None:
-        """Return when the next running job will have spent its budget."""
-        budgets = self._budgets
-        while budgets:
-            end_ns, _, job = budgets[0]
-            if job.budget_end_ns == end_ns and job.since_ns is not None:
-                return end_ns
-            heappop(budgets)
-        return None
-
     def check_budgets(self) -> None:
         """Report, and where the stage says so abort, the jobs that want more than their budget."""
         now_ns = self._state.now_ns
-        if not self._budgets or self._budgets[0][0] > now_ns or self.next_budget_ns() is None:
-            return
         for job in [
             job for device in self._devices for job in device.running if job.budget_end_ns <= now_ns
         ]:
