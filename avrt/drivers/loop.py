@@ -11,7 +11,19 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from avrt.metrics.distribution import Distribution
-from avrt.model.commands import Abort, Command, Dispatch, Preempt, Record, Resume, Vote
+from avrt.model.commands import (
+    Abort,
+    Command,
+    Discard,
+    Dispatch,
+    EnterMode,
+    Preempt,
+    Publish,
+    Reclaim,
+    Record,
+    Resume,
+    Vote,
+)
 from avrt.model.events import (
     Completed,
     DeviceBack,
@@ -30,6 +42,7 @@ if TYPE_CHECKING:
     from avrt.kernel import Kernel
 
 LOSSES = frozenset((DeviceLost, DeviceBack, StreamLost, Hung))
+UNHEEDED = frozenset((Record, Publish, Reclaim, Discard, EnterMode))  # they start and stop no work
 
 
 class Worker(Protocol):
@@ -82,7 +95,7 @@ class KernelLoop(ABC):
         self._feed = feed
         self._worker = worker
         self._journal = journal
-        self._is_heeded = worker.heeds
+        self._ignored = frozenset((Record,)) if worker.heeds else UNHEEDED
         self._next = next(feed, None)
         self.late_ns = Distribution()
         self._now_ns = kernel.now_ns
@@ -106,11 +119,12 @@ class KernelLoop(ABC):
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
         """Hand over an instant: these events and everything that the feed has by then."""
-        self._collected = (at_ns, events)
-        while self._next is not None and self._next[0] <= at_ns:
-            events.append(self._next[1])
-            self._next = next(self._feed, None)
-        self._collected = None
+        if self._next is not None and self._next[0] <= at_ns:
+            self._collected = (at_ns, events)
+            while self._next is not None and self._next[0] <= at_ns:
+                events.append(self._next[1])
+                self._next = next(self._feed, None)
+            self._collected = None
         self._step(at_ns, events)
 
     def _step(self, at_ns: int, events: list[Event]) -> None:
@@ -119,10 +133,8 @@ class KernelLoop(ABC):
         while True:
             commands = self._kernel.handle(at_ns, events)
             self._journal.note(at_ns, events, commands)
-            for event in events:
-                if type(event) in LOSSES:
-                    self._keep_only(self._kernel.working_jobs)
-                    break
+            if events and not LOSSES.isdisjoint(map(type, events)):
+                self._keep_only(self._kernel.working_jobs)
             events = self._obey(commands, at_ns)
             if not events:
                 return
@@ -134,7 +146,7 @@ class KernelLoop(ABC):
         """
         following: list[Event] = []
         for command in commands:
-            if type(command) is Record:
+            if type(command) in self._ignored:
                 continue
             if type(command) is Dispatch:
                 self._dispatch(command, at_ns)
@@ -142,7 +154,7 @@ class KernelLoop(ABC):
                 self._interfere(command, at_ns)
             elif type(command) is Vote:
                 following.append(self._worker.vote(command))
-            elif self._is_heeded:
+            else:
                 following += self._worker.obey(command, at_ns)
         return following
 

@@ -107,14 +107,13 @@ class _Records:
     def __init__(self) -> None:
         self.records: list[AnyRecord] = []
 
-    def listen(self, _at_ns: int, commands: Sequence[Command]) -> None:
+    def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
+        self.note(at_ns, (), commands)
+
+    def note(self, _at_ns: int, _events: Sequence[Event], commands: Sequence[Command]) -> None:
         for command in commands:
             if type(command) is Record:
                 self.records.append(command.record)
-
-    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        del events
-        self.listen(at_ns, commands)
 
 
 class Pretended:

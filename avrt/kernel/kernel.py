@@ -32,7 +32,7 @@ from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
 from avrt.kernel.table import Row
-from avrt.kernel.timers import BUDGET, DUE, SHED, START
+from avrt.kernel.timers import BUDGET, DUE, SHED
 from avrt.model.commands import Command, Discard, Record, Vote
 from avrt.model.events import (
     Arrived,
@@ -82,7 +82,7 @@ class Kernel:
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
         self._voting: dict[int, Activation] = {}
-        self._is_spent = False  # a budget, in this instant
+        self._is_spent = False  # whether a budget ends in this instant
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
         self._stopping = False
@@ -159,11 +159,8 @@ class Kernel:
                 self._release_timed_out()
         if self._stopping:
             self._stop()
-        if self._is_spent:
-            self._is_spent = False
-            self._lifecycle.check_budgets()
-        if self._lapsed:
-            self._judge_promises()
+        if self._is_spent or self._lapsed:
+            self._judge_noted()
         if stirred or out or self._planned:  # mere time decides nothing but that a start has come
             self._lifecycle.dispatch()
         return out
@@ -297,7 +294,8 @@ class Kernel:
             entry = heappop(heap)
             subject = entry[3]
             if isinstance(subject, Job):
-                self._fire_job_timer(entry[1], subject)
+                if subject.outcome is None:
+                    self._fire_job_timer(entry[1], subject)
             elif isinstance(subject, Tick):
                 if not self._state.draining:
                     self._releases.timer_fired(subject)
@@ -310,8 +308,6 @@ class Kernel:
                 self._timed_out.append(subject)
 
     def _fire_job_timer(self, phase: int, job: Job) -> None:
-        if job.outcome is not None:
-            return
         if phase == DUE:
             self._lifecycle.due_passed(job)
         elif phase == BUDGET:
@@ -332,7 +328,11 @@ class Kernel:
                 self._releases.set_timed_out(timed_out)
         self._timed_out.clear()
 
-    def _judge_promises(self) -> None:
+    def _judge_noted(self) -> None:
+        """Judge the budgets and then the promises of chains that the timers told of."""
+        if self._is_spent:
+            self._is_spent = False
+            self._lifecycle.check_budgets()
         for watch in self._lapsed:
             if self._releases.chains.is_open(watch):
                 self._releases.chains.limit_passed(watch)
