@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Activation, Job, Task
+    from avrt.kernel.ladder import TaskParameters
     from avrt.kernel.queues import DeviceQueue
     from avrt.kernel.state import State
     from avrt.model.records import Outcome
@@ -96,16 +97,13 @@ class Lifecycle:
     def dispatch(self) -> None:
         """Fill the slots of every device, in pipeline-file order: the one pass of an instant."""
         for device in self._devices:
-            while device.ready and device.has_turn() and self._dispatch_one(device):
+            while device.ready and (choice := device.choose()) and self._place(choice, device):
                 pass
 
-    def _dispatch_one(self, device: DeviceQueue) -> bool:
-        """Place the next job; return whether anything changed."""
+    def _place(self, choice: Job, device: DeviceQueue) -> bool:
+        """Give a slot to the choice or to a more critical job; return whether anything changed."""
         state = self._state
-        choice = device.peek()
-        if choice is None or device.lost:
-            return False
-        if device.planned and choice.key[0] > state.now_ns:
+        if device.lost or (device.planned and choice.key[0] > state.now_ns):
             return False
         victim = urgent = None
         if device.free_slots == 0:  # so it is preemptive
@@ -135,34 +133,37 @@ class Lifecycle:
             self._offer(job.task)
 
     def _start(self, job: Job) -> None:
-        state, task = self._state, job.task
+        """Put a job on a slot, for the first time or again."""
+        device, now_ns = job.device or job.task.device, self._state.now_ns
+        device.occupy(job, now_ns)
         if job.spins:
-            assert job.device is not None
-            job.device.occupy(job, state.now_ns)
             return
-        parameters = state.mode.parameters[task.index]
-        if job.start_ns is not None:
-            self._go_on(job, parameters.variant)
+        parameters = self._state.mode.parameters[job.task.index]
+        if job.start_ns is None:
+            self._begin(job, device, parameters)
         else:
-            assert task.waiting[0] is job
-            task.waiting.popleft()
-            task.occupant = job
-            job.start_ns = state.now_ns
-            job.device = task.device
-            if task.route:
-                job.course = Course()
-            self.working[job.id] = job
-            if job.device.planned:
-                note_start(job, parameters.wcet_ns, state)
-            state.out.append(dispatch_of(job, 0, parameters.variant))
-        assert job.device is not None
-        job.device.occupy(job, state.now_ns)
+            self._go_on(job, parameters.variant)
         left_ns = parameters.budget_ns - job.executed_ns
         if left_ns > 0:
-            job.budget_end_ns = state.now_ns + left_ns
+            job.budget_end_ns = now_ns + left_ns
             self._timers.add(job.budget_end_ns, BUDGET, job)
         else:
             job.budget_end_ns = NEVER_NS
+
+    def _begin(self, job: Job, device: DeviceQueue, parameters: TaskParameters) -> None:
+        """Take a job out of its task's queue; the stream is its own until its work has ended."""
+        state, task = self._state, job.task
+        first = task.waiting.popleft()
+        assert first is job
+        task.occupant = job
+        job.start_ns = state.now_ns
+        job.device = device
+        if task.route:
+            job.course = Course()
+        self.working[job.id] = job
+        if device.planned:
+            note_start(job, parameters.wcet_ns, state)
+        state.out.append(dispatch_of(job, 0, parameters.variant))
 
     def _go_on(self, job: Job, variant: str) -> None:
         """Let a job that gave its slot away, or is between two segments, go on."""

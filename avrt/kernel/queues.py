@@ -92,31 +92,31 @@ class DeviceQueue:
             if len(heap) > self._entries_max:
                 self._drop_ended(heap)
 
-    def has_turn(self) -> bool:
-        """Whether the first ready job may get a slot: one is free, or one that runs goes after it.
+    def choose(self) -> Job | None:
+        """Return the policy's choice among the ready jobs, None where it can have no slot.
 
-        A first look that costs little; the keys of those that run are not up to date under llf.
+        It leaves them when it is put on a slot.
         """
-        if self.free_slots > 0 or not self.preemptive or self._dynamic:
-            return self.free_slots > 0 or self.preemptive
-        key = self.ready[0][0]
-        for job in self.running:  # noqa: SIM110 - a generator takes three times as long
-            if job.key > key:
-                return True
-        return False
-
-    def peek(self) -> Job | None:
-        """Return the policy's choice among the ready jobs; it leaves when it is put on a slot."""
         ready = self.ready
         while ready:
-            entry = ready[0]
-            job = entry[3]
-            if job.outcome is None and job.since_ns is None and entry[0] == job.key:
+            key, _, _, job = ready[0]
+            if self.free_slots == 0 and not self._may_give_way(key):
+                return None
+            if job.outcome is None and job.since_ns is None and job.key == key:
                 device = job.device or job.task.device
                 if device is self:
                     return job
             heappop(ready)
         return None
+
+    def _may_give_way(self, key: Key) -> bool:
+        """Whether a job that runs goes after this key; under llf their own are not up to date."""
+        if self._dynamic or not self.preemptive:
+            return self.preemptive
+        for job in self.running:  # noqa: SIM110 - a generator takes three times as long
+            if job.key > key:
+                return True
+        return False
 
     def more_critical(self, choice: Job, now_ns: int, mode: Mode) -> Job | None:
         """Return the ready job of higher criticality that running `choice` now would endanger.
