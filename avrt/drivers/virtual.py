@@ -132,8 +132,6 @@ class VirtualLoop(KernelLoop):
         super().__init__(kernel, feed, worker, journal)
         self._executor = worker
         self._work = VirtualWork()
-        self._preemptive = {d.name for d in spec.devices if d.preemptive}
-        self._stoppable: set[int] = set()
         self._shares = _shares(spec)
         self._to_come: dict[int, list[int]] = {}
         self._aborted: set[int] = set()
@@ -180,8 +178,6 @@ class VirtualLoop(KernelLoop):
 
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:
         job = command.job
-        if command.device in self._preemptive:
-            self._stoppable.add(job)
         if command.segment > 0:
             cost_ns: int | None = self._to_come[job].pop(0)
         else:
@@ -196,7 +192,6 @@ class VirtualLoop(KernelLoop):
 
     def _end(self, job: int, at_ns: int) -> Event:
         """Tell how the work of a job, or of its present segment, ended."""
-        self._stoppable.discard(job)
         if self._to_come and self._to_come.get(job):
             if job in self._aborted:
                 self._abandon(job, at_ns)
@@ -220,9 +215,8 @@ class VirtualLoop(KernelLoop):
             self._abort(command.job, at_ns)
 
     def _abort(self, job: int, at_ns: int) -> None:
-        """Stop a job's work if it can be stopped here, or between two segments."""
-        if job in self._stoppable or not self._work.is_running(job):
-            self._stoppable.discard(job)
+        """Stop a job's work where the kernel counts on no end of it, else after this segment."""
+        if job not in self._kernel.working_jobs:
             self._abandon(job, at_ns)
         elif job in self._to_come:
             self._aborted.add(job)
