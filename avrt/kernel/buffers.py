@@ -44,7 +44,7 @@ class Buffers:
         self._live: dict[int, Buffer] = {}
         self._unread: set[int] = set()
 
-    def __contains__(self, handle: int) -> bool:
+    def is_live(self, handle: int) -> bool:
         return handle in self._live
 
     def is_unread(self, handle: int) -> bool:

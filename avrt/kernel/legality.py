@@ -110,7 +110,7 @@ class Legality:
         return "no other segment follows" if is_last else "another segment follows"
 
     def _new(self, handle: int) -> str:
-        return "this buffer is live" if handle in self._state.buffers else ""
+        return "this buffer is live" if self._state.buffers.is_live(handle) else ""
 
     def _arrival(self, event: Arrived) -> str:
         if self._state.draining:

@@ -12,7 +12,9 @@ O(log n) in the tasks and the heap is bounded by them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from avrt.kernel.policy import KEYS, latest_start_ns
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 Entry = tuple["Key", int, int, "Job"]
 Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start, end
 
-HISTORY_MIN = 256
+HISTORY_MIN = 64
 ENTRIES_SPARE = 64
 FIRST = 1 << 30  # above any number of tasks
 
@@ -192,11 +194,11 @@ class DeviceQueue:
             job.key = (job.due_ns - max(0, left_ns), 0)
 
     def _forget(self) -> None:
-        """Drop the history that no open job's explanation can reach; amortised O(1)."""
+        """Drop the history that no open job's explanation can reach: it is in order of its ends."""
         tasks = [job.task for job in self.running] + [entry[3].task for entry in self.ready]
         tasks += self.visitors
         releases = [job.release_ns for task in tasks for job in task.waiting]
         releases += [task.occupant.release_ns for task in tasks if task.occupant is not None]
         oldest_ns = min(releases)  # of the job that is about to leave its slot, at the least
-        self.history = [stretch for stretch in self.history if stretch[2] > oldest_ns]
+        del self.history[: bisect_right(self.history, oldest_ns, key=itemgetter(2))]
         self._history_limit = max(HISTORY_MIN, 2 * len(self.history))
