@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Entry = tuple["Key", int, int, "Job"]
 Stretch = tuple["Job", int, int]  # one uninterrupted stay on a slot: job, start, end
 
-HISTORY_MIN = 64
+HISTORY_MIN = 256
 ENTRIES_SPARE = 64
 FIRST = 1 << 30  # above any number of tasks
 
