@@ -120,10 +120,13 @@ class Releases:
         return self._state.buffers.make(handle, activation.stage.name, activation.capture_ns, heads)
 
     def decide(self, activation: Activation, buffer: Buffer) -> None:
-        """Publish the output of an activation, now or at its deadline."""
+        """Publish the output of an activation, now or at its deadline.
+
+        What is done at that very time waits for what was done before and is due then too.
+        """
         activation.decision = buffer
         state = self._state
-        if activation.stage.publish == "at_deadline" and state.now_ns < activation.due_ns:
+        if activation.stage.publish == "at_deadline" and state.now_ns <= activation.due_ns:
             state.timers.add(activation.due_ns, PUBLISH, activation)
         else:
             self.publish(activation)

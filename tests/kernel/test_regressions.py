@@ -261,3 +261,14 @@ def test_asking_for_the_next_wakeup_while_draining_forgets_no_promise(read):
     bench.complete(20, 2)  # the waiting beat reads: something newer is on its way
     bench.at(60)
     assert [r.capture_ns for r in bench.all_records(ChainBroken)] == [0]
+
+
+def test_outputs_that_are_due_at_one_time_are_published_in_the_order_of_their_jobs():
+    """The second, done at that very time, went first; the older output was then the latest."""
+    bench = Bench(stage("act", "lidar", wcet_ns=2, deadline_ns=4, publish="at_deadline"))
+    bench.arrive(0, "lidar", capture_ns=-10)
+    bench.arrive(0, "lidar")
+    bench.complete(2, 0)
+    assert bench.published() == []
+    bench.complete(4, 1)
+    assert bench.published() == [0, 1]
