@@ -11,6 +11,10 @@ never is endangered; one that may be is taken to go before every other task of i
 **Runs.** Stages that trigger each other on one device are also bounded together: while such a run
 is on its way, one of its jobs executes or all slots are busy with others, who are counted once for
 the run and not once for every stage.
+
+**Supply.** A device that is there for part of the time has busy windows of its own, see
+`avrt.analysis.supply`: by priority, or in any order where that is not what the policy goes by. No
+other test holds there, and stages with segments are unknown.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from avrt.analysis.response_time import (
     fixed_priority,
     from_release,
 )
+from avrt.analysis.supply import response_in_supply
 from avrt.analysis.tasks import busy_period_ns
 from avrt.analysis.windows import Rival, window_bound
 from avrt.model.graph import LONGEST_NS
@@ -38,7 +43,9 @@ if TYPE_CHECKING:
     from avrt.analysis.members import Member
     from avrt.analysis.tasks import Task
     from avrt.model.spec import DeviceSpec, Policy
+    from avrt.model.supply import Supply
 
+FIXED_PRIORITIES = ("fp", "rm", "dm")
 SOURCES = {
     "alone": "nothing it can wait for",
     "fp": "busy window (Lehoczky 1990; Davis et al. 2007 without preemption)",
@@ -50,6 +57,8 @@ SOURCES = {
     "gfb": "density (Goossens et al. 2003)",
     "bak": "load (Baker 2003)",
     "bcl": "interference (Bertogna et al. 2005)",
+    "supply": "busy window in the least supply (Shin & Lee 2003)",
+    "any_supply": "busy window in the least supply, any order",
     "table": "starts of the table (Kopetz 1997)",
     "table_jitter": "starts of the table, releases with jitter",
     "points": "fixed preemption points (Burns 1994)",
@@ -93,6 +102,8 @@ class DeviceBounds:
         return response_ns + 1, test
 
     def _bound_from_release(self, member: Member) -> tuple[int | None, str]:
+        if self._device.supply is not None:
+            return self._supply_bound(member, self._device.supply)
         rivals = self._rivals(member)
         window_ns = window_bound(member.task, rivals, self._device.slots)
         if window_ns == member.task.wcet_ns and not (rivals and member.after_vote):
@@ -116,10 +127,33 @@ class DeviceBounds:
         if self._policy == "edf":
             others = [_due_at_once(other) if other in first else other for other in others]
             return earliest_deadline_first(task, others), "edf"
-        higher = [o for o in others if o.priority <= task.priority or o in first]
+        higher = self._higher(task, others)
         lower = [other for other in others if other not in higher]
         finishes = fixed_priority(task, higher, lower)
         return None if finishes is None else from_release(task, finishes), "fp"
+
+    def _supply_bound(self, member: Member, supply: Supply) -> tuple[int | None, str]:
+        """Return the bound where the device is there for part of the time only.
+
+        Without preemption a lower job counts whole: it may have come to its slot just before, and
+        received nothing yet.
+        """
+        task = member.task
+        others = [other.task for other in self._members if other is not member]
+        if self._has_segments:
+            return None, "any_supply"
+        if self._policy not in FIXED_PRIORITIES:
+            return response_in_supply(task, others, supply), "any_supply"
+        higher = self._higher(task, others)
+        lower = [other for other in others if other not in higher]
+        blocking_ns = 0
+        if not self._device.preemptive:
+            blocking_ns = max((other.longest_ns for other in lower), default=0)
+        return response_in_supply(task, higher, supply, blocking_ns), "supply"
+
+    def _higher(self, task: Task, others: Sequence[Task]) -> list[Task]:
+        """Return the tasks that fixed priorities, or criticality, may let go before this one."""
+        return [o for o in others if o.priority <= task.priority or o.name in self._endangered]
 
     # What is known of pairs
 
@@ -164,6 +198,8 @@ class DeviceBounds:
 
         From its root's nominal arrival; None where that may be after the next one.
         """
+        if self._device.supply is not None:
+            return None
         by_stage = {other.stage.name: other for other in self._members}
         run = [member]
         while (before := run[-1].before) is not None:
@@ -211,7 +247,7 @@ class DeviceBounds:
         in_order = not any(task.name in self._endangered for task in tasks)
         if not (self._device.preemptive and self._policy == "edf" and in_order) or varies:
             return None
-        if self._has_segments:
+        if self._has_segments or self._device.supply is not None:
             return None
         if self._device.slots == 1:
             return "demand" if quick_demand_test(tasks) else None

@@ -18,14 +18,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.analysis.response_time import JOBS_MAX
-from avrt.analysis.supply import scaled
 from avrt.analysis.tasks import STEPS_MAX, overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from avrt.analysis.supply import Supply
     from avrt.analysis.tasks import Task
+    from avrt.model.supply import Supply
 
 
 def callback_response(callback: Task, others: Sequence[Task], supply: Supply) -> int | None:
@@ -67,7 +66,7 @@ def chain_response(chain: Task, last_ns: int, others: Sequence[Task], supply: Su
 
 def _busy_window_ns(tasks: Sequence[Task], supply: Supply) -> int | None:
     """Return how long the executor can have work at a stretch."""
-    if overloaded(scaled(task, supply) for task in tasks):
+    if overloaded(tasks, supply.share):
         return None
     window_ns = 1
     for _ in range(STEPS_MAX):

@@ -243,7 +243,7 @@ class _Solver:
     def _analyse(self, device: DeviceSpec) -> None:
         names = self._names_on(device)
         members = self._solution.on(device.name)
-        too_much = overloaded((member.task for member in members), device.slots)
+        too_much = overloaded((member.task for member in members), device.capacity)
         if len(members) < len(names) or too_much:
             self._responses.update(dict.fromkeys(names))
             return

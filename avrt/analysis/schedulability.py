@@ -283,8 +283,9 @@ def _judge_device(
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
     overload = _overload(spec, device, members)
     load = _load(spec, device, spec.stages)
-    if _load(spec, device, [s for s in spec.stages if s.sync is None]) > device.slots:
-        verdict, source = "misses", "utilisation above its slots (Liu & Layland 1973)"
+    if _load(spec, device, [s for s in spec.stages if s.sync is None]) > device.capacity:
+        what = "slots" if device.supply is None else f"supply of {float(device.capacity):.3g}"
+        verdict, source = "misses", f"utilisation above its {what} (Liu & Layland 1973)"
     elif overload:
         verdict, source = "misses", overload
     periods = release_periods(spec)

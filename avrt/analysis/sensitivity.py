@@ -84,7 +84,8 @@ def sensitivity(spec: PipelineSpec) -> Sensitivity:
 def remedies(spec: PipelineSpec) -> list[Change]:
     """Return single changes that make a pipeline meet its promises, the smallest first."""
     found = [*_policies(spec), *_points(spec), *_wcets(spec), *_deadlines(spec), *_rates(spec)]
-    sensible = [change for change in (*found, *_slots(spec)) if change.relative <= RELATIVE_MAX]
+    found += [*_slots(spec), *_supplies(spec)]
+    sensible = [change for change in found if change.relative <= RELATIVE_MAX]
     return sorted(sensible, key=lambda change: change.relative)
 
 
@@ -140,6 +141,17 @@ def with_deadline(spec: PipelineSpec, name: str, deadline_ns: int) -> PipelineSp
         for stage in spec.stages
     )
     return replace(spec, stages=stages)
+
+
+def with_budget(spec: PipelineSpec, name: str, budget_ns: int) -> PipelineSpec:
+    """Return the pipeline with another budget of a device's supply, from each period's begin."""
+    devices = tuple(
+        replace(device, supply=replace(device.supply, budget_ns=budget_ns, starts_ns=(0,)))
+        if device.name == name and device.supply is not None
+        else device
+        for device in spec.devices
+    )
+    return replace(spec, devices=devices)
 
 
 def with_points(spec: PipelineSpec, device: str, longest_ns: int) -> PipelineSpec:
@@ -280,8 +292,22 @@ def _rates(spec: PipelineSpec) -> Iterator[Change]:
             yield Change(key, what, ns / now_ns - 1, changed)
 
 
+def _supplies(spec: PipelineSpec) -> Iterator[Change]:
+    for device in spec.devices:
+        name, supply = device.name, device.supply
+        if supply is None or not meets(with_budget(spec, name, supply.period_ns)):
+            continue
+        holds = _verdict_of(with_budget, spec, name)
+        ns = _first(holds, supply.budget_ns, supply.period_ns)
+        what = f"supply of {name} to at least {format_ns(ns)} of {format_ns(supply.period_ns)}"
+        key = ("devices", name, "supply", "budget")
+        yield Change(key, what, ns / supply.budget_ns - 1, with_budget(spec, name, ns))
+
+
 def _slots(spec: PipelineSpec) -> Iterator[Change]:
     for device in spec.devices:
+        if device.supply is not None:
+            continue
         more = replace(device, slots=device.slots + 1)
         devices = tuple(more if d.name == device.name else d for d in spec.devices)
         changed = replace(spec, devices=devices)

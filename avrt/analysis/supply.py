@@ -1,15 +1,16 @@
-"""A processor that is there for part of the time: a periodic reservation and what runs in it.
+"""Responses on a processor that is there for part of the time, see `avrt.model.supply`.
 
-A reservation gives `budget` in every `period`, at any time within it. At the worst it has just
-given its budget as early as it could and then gives it as late as it may, so a window sees nothing
-for `2 (P - Q)` at first (Shin & Lee 2003, supply-bound function). A response inside of it ends
-when the least supply covers the work (Casini, Blass, Luetkebohle & Brandenburg 2019, lemma 3, for
-callbacks of a ROS 2 executor that are ordered by priority).
+A response ends when the least supply covers the work (Shin & Lee 2003; Casini, Blass, Luetkebohle &
+Brandenburg 2019, lemma 3, for callbacks of a ROS 2 executor that are ordered by priority).
+
+The busy window counts every job of higher order that is released while it lasts, so it holds with
+preemption and without; and with all others taken as of higher order it holds in any order. Without
+preemption one job of lower order may hold the slot at first: whole, because it may have taken its
+slot before the window and received nothing there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.analysis.response_time import JOBS_MAX
@@ -19,30 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from avrt.analysis.tasks import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """A periodic reservation: `budget_ns` of every `period_ns`."""
-
-    period_ns: int
-    budget_ns: int
-
-    def least_ns(self, window_ns: int) -> int:
-        """Return the execution that every window of that length surely gives."""
-        awake_ns = window_ns - 2 * (self.period_ns - self.budget_ns)
-        if awake_ns <= 0:
-            return 0
-        full, rest_ns = divmod(awake_ns, self.period_ns)
-        return full * self.budget_ns + min(rest_ns, self.budget_ns)
-
-    def window_ns(self, work_ns: int) -> int:
-        """Return the shortest window that surely gives that much execution."""
-        if work_ns <= 0:
-            return 0
-        full = (work_ns - 1) // self.budget_ns
-        rest_ns = work_ns - full * self.budget_ns
-        return 2 * (self.period_ns - self.budget_ns) + full * self.period_ns + rest_ns
+    from avrt.model.supply import Supply
 
 
 def response_in_supply(
@@ -52,7 +30,7 @@ def response_in_supply(
 
     All whose jobs are looked at in one busy window come before the reservation is idle again.
     """
-    if overloaded(scaled(t, supply) for t in (*higher, task)):
+    if overloaded((*higher, task), supply.share):
         return None
     worst_ns = end_ns = 0
     for index in range(JOBS_MAX):
@@ -65,15 +43,6 @@ def response_in_supply(
         if end_ns <= task.earliest_ns(index + 1):
             return worst_ns
     return None
-
-
-def scaled(task: Task, supply: Supply) -> Task:
-    """Return the task as heavy as it is for the part of a processor that there is."""
-    return replace(
-        task,
-        wcet_ns=task.wcet_ns * supply.period_ns,
-        period_ns=task.period_ns * supply.budget_ns,
-    )
 
 
 def _end_ns(own_ns: int, start_ns: int, higher: Sequence[Task], supply: Supply) -> int | None:

@@ -88,11 +88,11 @@ def utilisation(tasks: Iterable[Task]) -> Fraction:
     return sum((task.utilisation for task in tasks), Fraction(0))
 
 
-def overloaded(tasks: Iterable[Task], slots: int = 1) -> bool:
+def overloaded(tasks: Iterable[Task], slots: Fraction | int = 1) -> bool:
     """Whether more execution is asked for in the long run than there is."""
     members = list(tasks)
     load = sum(task.wcet_ns / task.period_ns for task in members)
-    if abs(load - slots) > 1e-6:  # far beyond what rounding could turn
+    if abs(load - float(slots)) > 1e-6:  # far beyond what rounding could turn
         return load > slots
     return utilisation(members) > slots
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from avrt.analysis.figure import Figure, Verdict
     from avrt.analysis.schedulability import Findings
     from avrt.analysis.sensitivity import Change, Sensitivity
-    from avrt.model.spec import PipelineSpec, TableSpec
+    from avrt.model.spec import DeviceSpec, PipelineSpec, TableSpec
+    from avrt.model.supply import Supply
 
 REMEDIES_SHOWN = 5
 STARTS_SHOWN = 10
@@ -130,13 +131,19 @@ def _device_table(spec: PipelineSpec, findings: Findings) -> Table:
         load = "-" if device.utilisation is None else f"{float(device.utilisation):.3f}"
         table.add_row(
             device.name,
-            str(device.slots),
+            _slots(spec.device(device.name)),
             "yes" if device.preemptive else "no",
             load,
             _styled(device.verdict),
             device.source,
         )
     return table
+
+
+def _slots(device: DeviceSpec) -> str:
+    if device.supply is None:
+        return str(device.slots)
+    return f"{format_ns(device.supply.budget_ns)} of {format_ns(device.supply.period_ns)}"
 
 
 def _stage_table(spec: PipelineSpec, findings: Findings, room: Sensitivity | None) -> Table:
@@ -213,6 +220,7 @@ def check_object(
                 "slots": device.slots,
                 "preemptive": device.preemptive,
                 "utilisation": None if device.utilisation is None else float(device.utilisation),
+                "supply": _supply(spec.device(device.name).supply),
                 "verdict": device.verdict,
                 "source": device.source,
             }
@@ -257,6 +265,12 @@ def check_object(
         "warnings": [*overload_warnings(spec), *_unbound(spec)],
         "spec": encode(spec)[1],
     }
+
+
+def _supply(supply: Supply | None) -> dict[str, int] | None:
+    if supply is None:
+        return None
+    return {"budget_ns": supply.budget_ns, "period_ns": supply.period_ns}
 
 
 def _figure(figure: Figure) -> dict[str, object]:

@@ -44,6 +44,7 @@ from avrt.model.spec import (
     TableRow,
     TableSpec,
 )
+from avrt.model.supply import Supply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,6 +117,10 @@ def _devices(node: Node) -> tuple[DeviceSpec, ...]:
     )
 
 
+def _supply(node: Node) -> Supply:
+    return build(Supply, section(node, SUPPLY_KEYS))
+
+
 def _sources(node: Node) -> tuple[SourceSpec, ...]:
     return tuple(_source(key, child) for key, child in named(node, "sources by name").items())
 
@@ -154,6 +159,13 @@ def _starts(node: Node) -> tuple[int, ...]:
     return tuple(duration(item) for item in node.items("a list of starts, such as [0 ms, 50 ms]"))
 
 
+def _turns(node: Node) -> tuple[int, ...]:
+    starts_ns = _starts(node)
+    if not starts_ns:
+        raise node.fail("expected one start at least, found none")
+    return starts_ns
+
+
 def _as_it_is(node: Node) -> object:
     return node  # stages are read once the devices are known; calibration fills several fields
 
@@ -175,6 +187,12 @@ DEVICE_KEYS = (
     Key("threads", "threads", integer),
     Key("fallback", "fallback", name),
     Key("preemptive", "preemptive", boolean),
+    Key("supply", "supply", _supply),
+)
+SUPPLY_KEYS = (
+    Key("budget", "budget_ns", duration, example="3 ms"),
+    Key("every", "period_ns", duration, example="5 ms"),
+    Key("starts", "starts_ns", _turns),
 )
 SOURCE_KEYS = (
     Key("type", "type", one_of("camera", "lidar", "radar", "imu", "gnss", "can"), example="lidar"),

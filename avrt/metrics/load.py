@@ -41,9 +41,11 @@ def overload_warnings(spec: PipelineSpec) -> list[str]:
             for name, time_ns in _held(stage)
             if name == device.name and (period_ns := periods[stage.name]) is not None
         )
-        if load > device.slots:
-            slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
-            lines.append(f"{device.name}: {float(load):.2f} of {slots} are asked for: overload")
+        if load > device.capacity:
+            what = "1 slot" if device.slots == 1 else f"{device.slots} slots"
+            if device.supply is not None:
+                what = f"the {float(device.capacity):.2f} that its supply gives"
+            lines.append(f"{device.name}: {float(load):.2f} of {what} are asked for: overload")
     return lines
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, SourceSpec, StageSpec
+    from avrt.model.supply import Supply
 
 STAGES_MAX = 400
 LONGEST_NS = 10 * 365 * 24 * 3600 * NS_PER_S  # so that no absolute time leaves 64 bits
@@ -114,10 +115,35 @@ def _check_device(spec: PipelineSpec, device: DeviceSpec) -> None:
     if device.preemptive and device.type != "simulated":
         remedy = "only a device of type 'simulated' can be preemptive; drop 'preemptive'"
         raise SpecError(remedy, (*key, "preemptive"))
+    if device.supply is not None:
+        _check_supply(device, device.supply)
     if device.fallback is not None:
         _known(device.fallback, [d.name for d in spec.devices], "device", (*key, "fallback"))
         if device.fallback == device.name:
             raise SpecError("a device cannot fall back on itself", (*key, "fallback"))
+
+
+def _check_supply(device: DeviceSpec, supply: Supply) -> None:
+    key = ("devices", device.name, "supply")
+    if device.slots > 1:
+        what = f"a device with a supply has one slot, found {device.slots}; give each a device"
+        raise SpecError(what, ("devices", device.name, "slots"))
+    if supply.budget_ns < 1:
+        what = f"expected a budget above 0, found {format_ns(supply.budget_ns)}"
+        raise SpecError(what, (*key, "budget"))
+    if supply.period_ns > LONGEST_NS:
+        what = f"expected at most 10 years, found {format_ns(supply.period_ns)}"
+        raise SpecError(what, (*key, "every"))
+    if supply.budget_ns > supply.period_ns:
+        budget, period = format_ns(supply.budget_ns), format_ns(supply.period_ns)
+        what = f"expected a budget of at most 'every', {period}, found {budget}"
+        raise SpecError(what, (*key, "budget"))
+    for start_ns in supply.starts_ns:
+        last_ns = supply.period_ns - supply.budget_ns
+        if not 0 <= start_ns <= last_ns:
+            room = f"0 to {format_ns(last_ns)}, so that the budget ends with its period"
+            what = f"expected a start from {room}, found {format_ns(start_ns)}"
+            raise SpecError(what, (*key, "starts"))
 
 
 def _check_source(source: SourceSpec) -> None:

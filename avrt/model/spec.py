@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from avrt.model.frames import TransformSpec  # noqa: TC001 - the codec reads the fields' types
+from avrt.model.supply import Supply  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 Policy = Literal["edf", "rm", "dm", "fp", "llf", "fifo", "table"]
 POLICIES: tuple[Policy, ...] = ("edf", "rm", "dm", "fp", "llf", "fifo", "table")
@@ -42,7 +44,10 @@ class Criticality(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpec:
-    """Something that runs jobs: `slots` of them may be in flight on it at once."""
+    """Something that runs jobs: `slots` of them may be in flight on it at once.
+
+    With a `supply` it is there for part of the time only, and has one slot.
+    """
 
     name: str
     type: str = "cpu"
@@ -50,6 +55,12 @@ class DeviceSpec:
     preemptive: bool = False
     fallback: str | None = None
     threads: int = 1
+    supply: Supply | None = None
+
+    @property
+    def capacity(self) -> Fraction:
+        """How many jobs it executes at once, in the long run."""
+        return Fraction(self.slots) if self.supply is None else self.supply.share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,3 +259,9 @@ class PipelineSpec:
                 break
             places.append(place)
         return tuple(places)
+
+
+def placed_supplies(devices: Iterable[DeviceSpec]) -> dict[str, Supply]:
+    """Return the supplies by device of which it is known when they are given."""
+    found = {device.name: device.supply for device in devices}
+    return {name: s for name, s in found.items() if s is not None and s.is_placed}

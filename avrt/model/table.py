@@ -51,6 +51,9 @@ def _check_pipeline(spec: PipelineSpec) -> None:
         if device.preemptive:
             what = "what a table starts runs to its end; drop 'preemptive' or choose policy: edf"
             raise SpecError(what, ("devices", device.name, "preemptive"))
+        if device.supply is not None:
+            what = "what a table starts needs its device; drop 'supply' or choose policy: edf"
+            raise SpecError(what, ("devices", device.name, "supply"))
     for stage in spec.stages:
         if stage.segments:
             what = "a table starts whole jobs; drop 'segments' or choose policy: edf"

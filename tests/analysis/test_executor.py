@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from avrt.analysis.executor import callback_response, chain_response
-from avrt.analysis.supply import Supply
 from avrt.analysis.tasks import Task
+from avrt.model.supply import Supply
 from pipelines import Picker, examples
 
 UNTIL = 240

@@ -14,9 +14,10 @@ from avrt.analysis import chains, global_tests, holistic, interference, response
 from avrt.analysis import demand as demand_tests
 from avrt.analysis.schedulability import analyse
 from avrt.analysis.sensitivity import remedies
-from avrt.analysis.supply import Supply, response_in_supply
+from avrt.analysis.supply import response_in_supply
 from avrt.analysis.tasks import Task
 from avrt.model.spec import ChainSpec, SyncSpec
+from avrt.model.supply import Supply
 
 PREEMPTIVE = device(slots=2, preemptive=True)
 

@@ -23,9 +23,10 @@ from avrt.analysis.response_time import (
     from_nominal,
 )
 from avrt.analysis.schedulability import analyse
-from avrt.analysis.supply import Supply, response_in_supply
+from avrt.analysis.supply import response_in_supply
 from avrt.analysis.tasks import Task, utilisation
 from avrt.model.spec import ChainSpec, InputSpec, PipelineSpec, SourceSpec
+from avrt.model.supply import Supply
 from cases.reference import bounded, exact
 from cases.schedule import EDF, Machine, device_of, hyperperiod, periodic, reads, stage_of, tasks_of
 from cases.test_chains import IMPLICIT, LOGICAL

@@ -24,7 +24,7 @@ TEXT = (DOCS / "pipeline.md").read_text(encoding="utf-8")
 SCENARIO = (DOCS / "scenario.md").read_text(encoding="utf-8")
 TABLES = {
     "top level": pipeline.PIPELINE_KEYS,
-    "device": pipeline.DEVICE_KEYS,
+    "device": (*pipeline.DEVICE_KEYS, *pipeline.SUPPLY_KEYS),
     "source": pipeline.SOURCE_KEYS,
     "stage": stage_keys.STAGE_KEYS,
     "chain": pipeline.CHAIN_KEYS,

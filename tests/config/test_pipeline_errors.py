@@ -149,6 +149,48 @@ MISTAKES = [
         "4: devices.cpu.preemptive: only a device of type 'simulated' can be preemptive; drop 'preemptive'",
     ),
     (
+        "a supply on several slots",
+        "slots: 2",
+        "slots: 2, supply: {budget: 3 ms, every: 5 ms}",
+        "4: devices.cpu.slots: a device with a supply has one slot, found 2; give each a device",
+    ),
+    (
+        "a supply without a period",
+        "slots: 2",
+        "supply: {budget: 3 ms}",
+        "4: devices.cpu.supply: 'every' is missing; add it, such as \"every: 5 ms\"",
+    ),
+    (
+        "a supply of nothing",
+        "slots: 2",
+        "supply: {budget: 0 ms, every: 5 ms}",
+        "4: devices.cpu.supply.budget: expected a budget above 0, found 0 ns",
+    ),
+    (
+        "a supply of more than there is",
+        "slots: 2",
+        "supply: {budget: 6 ms, every: 5 ms}",
+        "4: devices.cpu.supply.budget: expected a budget of at most 'every', 5 ms, found 6 ms",
+    ),
+    (
+        "a supply once in a lifetime",
+        "slots: 2",
+        "supply: {budget: 1 s, every: 400000000 s}",
+        "4: devices.cpu.supply.every: expected at most 10 years, found 4e+08 s",
+    ),
+    (
+        "a supply that begins too late in its period",
+        "slots: 2",
+        "supply: {budget: 3 ms, every: 5 ms, starts: [0 ms, 2.5 ms]}",
+        "4: devices.cpu.supply.starts: expected a start from 0 to 2 ms, so that the budget ends with its period, found 2.5 ms",
+    ),
+    (
+        "a supply that never begins",
+        "slots: 2",
+        "supply: {budget: 3 ms, every: 5 ms, starts: []}",
+        "4: devices.cpu.supply.starts: expected one start at least, found none",
+    ),
+    (
         "unknown device type",
         "type: cpu",
         "type: gpu",

@@ -73,6 +73,12 @@ def test_what_cannot_be_interrupted_has_no_preemptive_device():
         parse(GOOD.replace("stages:", devices), "p.yaml")
 
 
+def test_what_is_not_always_there_runs_no_table():
+    devices = "devices: {cpu: {supply: {budget: 1 ms, every: 5 ms}}}\nstages:"
+    with pytest.raises(SpecError, match=r"p.yaml:8: devices.cpu.supply: what a table starts"):
+        parse(GOOD.replace("stages:", devices), "p.yaml")
+
+
 def test_segments_are_refused():
     parts = "segments: [{device: cpu, wcet: 2 ms}], period: 50 ms, deadline: 10 ms}"
     with pytest.raises(SpecError, match=r"stages.beat.segments: a table starts whole jobs"):
