@@ -14,7 +14,7 @@ from avrt.api.judgement import judge
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
-from avrt.drivers.hosts import fit_to_host
+from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.replay import replay
 from avrt.errors import SpecError
 from avrt.logs.cameras import with_models
@@ -68,13 +68,14 @@ class Replay:
         spec = self._pipeline.planned(spec)
         placed = self._pipeline.placed
         forced = placed(lambda: self._admit(spec, force=force))
+        spec, supply = (spec, "") if self._wall is None else supplied_by_host(spec)
         costs = _timing(self._timing, spec, self._wall)
         self._check_out(spec)
         with open_log(self._log) as reader:
             spec, told = placed(partial(_calibrated, spec, reader))
             log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
             stages = self._build(spec)
-            conditions = self._conditions(costs, devices, forced)
+            conditions = self._conditions(costs, devices, supply, forced)
             with self._recording(spec, log.zero_ns, conditions) as record:
                 result = placed(
                     lambda: replay(
@@ -116,9 +117,10 @@ class Replay:
             self._pipeline.guarded(name, calibrate, "it cannot be calibrated")
         return stages
 
-    def _conditions(self, costs: Timing, devices: str, forced: str) -> dict[str, str]:
+    def _conditions(self, costs: Timing, devices: str, supply: str, forced: str) -> dict[str, str]:
         more = {
             "devices": devices,
+            "supply": supply,
             "timing_run": costs.source,
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
             "forced": forced and f"it is known to miss: {forced}",

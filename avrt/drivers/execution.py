@@ -19,14 +19,17 @@ from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, StreamLost
 from avrt.model.execution import Sampled
 from avrt.model.segments import spinning
+from avrt.model.spec import placed_supplies
+from avrt.model.supply import given_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from avrt.logs.record.run_file import Line
     from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
+    from avrt.model.supply import Supply
 
 TimingLabel = Literal["modelled", "recorded", "measured"]
 
@@ -129,6 +132,7 @@ def read_works(entries: Iterable[Entry], spec: PipelineSpec) -> Iterator[Work]:
     until its stream or device is lost.
     """
     works: dict[int, Work] = {}
+    supplies = placed_supplies(spec.devices)
     spins = {
         (task, place)
         for stage in spec.stages
@@ -155,19 +159,23 @@ def read_works(entries: Iterable[Entry], spec: PipelineSpec) -> Iterator[Work]:
                 case _:
                     pass
         for command in entry.commands:
-            _obey(works, command, entry.at_ns, spins)
+            _obey(works, command, entry.at_ns, spins, supplies)
     yield from works.values()
 
 
 def _obey(
-    works: dict[int, Work], command: Command, at_ns: int, spins: Container[tuple[str, int]]
+    works: dict[int, Work],
+    command: Command,
+    at_ns: int,
+    spins: Container[tuple[str, int]],
+    supplies: Mapping[str, Supply],
 ) -> None:
     """Begin work, or take it off its slot and put it back."""
     match command:
         case Dispatch() if command.segment > 0 and command.job in works:
             works[command.job].go_on(command, at_ns, (command.task, command.segment) in spins)
         case Dispatch():
-            works[command.job] = Work(command, at_ns)
+            works[command.job] = Work(command, at_ns, supplies)
         case Resume() if command.job in works:
             works[command.job].since_ns = at_ns
         case Preempt() | Abort() if command.job in works:
@@ -216,6 +224,7 @@ class Work:
     Attributes:
         dispatch: of the present segment.
         since_ns: when it last got a slot; None while it is on none.
+        supplies: of the devices that are not always there.
         parts: by segment, as far as they were begun.
         kept: the device whose slot it keeps meanwhile, if any.
         end: how it ended, None if that was never reported.
@@ -224,6 +233,7 @@ class Work:
 
     dispatch: Dispatch
     since_ns: int | None
+    supplies: Mapping[str, Supply] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=lambda: [Part()])
     kept: str | None = None
     end: Completed | Failed | Hung | None = None
@@ -269,5 +279,6 @@ class Work:
     def stop(self, at_ns: int, *, goes_on: bool = False) -> None:
         """Count what it received until now; aborted work may go on."""
         if self.since_ns is not None:
-            self.parts[-1].received_ns += at_ns - self.since_ns
+            supply = self.supplies.get(self.dispatch.device)
+            self.parts[-1].received_ns += given_ns(supply, self.since_ns, at_ns)
             self.since_ns = at_ns if goes_on else None

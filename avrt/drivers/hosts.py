@@ -1,4 +1,4 @@
-"""Which declared devices this host has, and what runs where it has not.
+"""Which declared devices this host has, what runs where it has not, and who gives a supply.
 
 This version drives no GPU. A stage of a device that is not here runs on the device's fallback, and
 is scheduled there; without a fallback it keeps its declared slots in virtual time and is computed
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from avrt.model.spec import DeviceSpec, PipelineSpec
@@ -32,6 +34,28 @@ def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
         for stage in spec.stages
     )
     return replace(spec, stages=stages), "; ".join(told)
+
+
+def supplied_by_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
+    """Return the pipeline as the wall clock runs it, and what is different; "" when nothing is.
+
+    There the operating system gives a device its supply, and nobody sees when.
+    """
+    told = [
+        f"{device.name} gets {format_ns(supply.budget_ns)} of every {format_ns(supply.period_ns)}"
+        for device in spec.devices
+        if (supply := device.supply) is not None
+    ]
+    devices = tuple(
+        device
+        if device.supply is None
+        else replace(device, supply=replace(device.supply, starts_ns=()))
+        for device in spec.devices
+    )
+    if not told:
+        return spec, ""
+    what = "; ".join(told)
+    return replace(spec, devices=devices), f"{what}: by the operating system, if at all; not seen"
 
 
 def _place_of(spec: PipelineSpec, device: DeviceSpec) -> DeviceSpec:

@@ -169,6 +169,7 @@ def why_not(spec: PipelineSpec) -> str:
             (not {item.source for item in stage.inputs} <= sources, "reads another stage"),
             (any(i.max_age_ns is not None for i in stage.inputs), "limits the age of an input"),
             (stage.on_overrun == "abort", "is aborted when it overruns"),
+            (spec.device(stage.device).supply is not None, "is on a device with a supply"),
             (len(levels) > 1, "shares its device with other criticalities"),
             (spec.policy == "llf" and spec.device(stage.device).preemptive, "is preempted by llf"),
         ):

@@ -17,6 +17,8 @@ from avrt.drivers.loop import KernelLoop, Worker
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Drain, Event, Hung, SegmentEnded
 from avrt.model.segments import split
+from avrt.model.spec import placed_supplies
+from avrt.model.supply import end_ns, given_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from avrt.drivers.loop import Notes
     from avrt.kernel import Kernel
     from avrt.model.spec import PipelineSpec
+    from avrt.model.supply import Supply
 
 NEVER_NS = 1 << 62
 
@@ -39,41 +42,51 @@ class VirtualWorker(Worker, Protocol):
 
 
 class VirtualWork:
-    """Execution in virtual time: what runs, how much of it is left, and when the next one ends."""
+    """Execution in virtual time: what runs, how much of it is left, and when the next one ends.
+
+    It goes on while a job is on a slot and the device's supply, where it has one, gives.
+    """
 
     def __init__(self) -> None:
+        self._supplies: dict[int, Supply] = {}  # of jobs whose device is not always there
         self._end_ns: dict[int, int] = {}  # of the jobs that run
         self._left_ns: dict[int, int] = {}  # of those that are preempted
         self._ends: list[tuple[int, int]] = []
 
-    def start(self, job: int, cost_ns: int | None, now_ns: int) -> None:
+    def start(
+        self, job: int, cost_ns: int | None, now_ns: int, supply: Supply | None = None
+    ) -> None:
         """Begin a job on a slot; one without a cost never ends by itself."""
         assert cost_ns is None or cost_ns >= 1
+        if supply is not None:
+            self._supplies[job] = supply
+        elif self._supplies:
+            self._supplies.pop(job, None)
         self._run(job, NEVER_NS if cost_ns is None else cost_ns, now_ns)
 
     def preempt(self, job: int, now_ns: int) -> None:
-        self._left_ns[job] = self._end_ns.pop(job) - now_ns
+        self._left_ns[job] = given_ns(self._supplies.get(job), now_ns, self._end_ns.pop(job))
 
     def resume(self, job: int, now_ns: int) -> None:
         self._run(job, self._left_ns.pop(job), now_ns)
 
-    def _run(self, job: int, left_ns: int, now_ns: int) -> None:
-        end_ns = now_ns + left_ns
-        self._end_ns[job] = end_ns
-        if end_ns < NEVER_NS >> 1:
-            heappush(self._ends, (end_ns, job))
+    def _run(self, job: int, left_ns: int, from_ns: int) -> None:
+        done_ns = end_ns(self._supplies.get(job), from_ns, left_ns)
+        self._end_ns[job] = done_ns
+        if done_ns < NEVER_NS >> 1:
+            heappush(self._ends, (done_ns, job))
 
     def prolong(self, job: int, more_ns: int) -> None:
         """Let a job that was just put on a slot take longer; an endless one stays endless."""
-        end_ns = self._end_ns[job] + more_ns
-        self._end_ns[job] = end_ns
-        if end_ns < NEVER_NS >> 1:
-            heappush(self._ends, (end_ns, job))
+        if more_ns:
+            self._run(job, more_ns, self._end_ns[job])
 
     def left_ns(self, job: int, now_ns: int) -> int:
         """Return what is left of a job, on its slot or off it."""
         left_ns = self._left_ns.get(job)
-        return self._end_ns[job] - now_ns if left_ns is None else left_ns
+        if left_ns is not None:
+            return left_ns
+        return given_ns(self._supplies.get(job), now_ns, self._end_ns[job])
 
     def curtail(self, job: int, left_ns: int) -> None:
         """Leave no more than this of a preempted job."""
@@ -87,6 +100,7 @@ class VirtualWork:
         """Forget a job whose work stopped."""
         self._left_ns.pop(job, None)
         self._end_ns.pop(job, None)
+        self._supplies.pop(job, None)
 
     def keep_only(self, jobs: tuple[int, ...]) -> None:
         """Forget every job that is not among these."""
@@ -95,20 +109,22 @@ class VirtualWork:
 
     def next_ns(self) -> int | None:
         """Return when the next running job ends."""
-        ends, end_ns = self._ends, self._end_ns
-        while ends and end_ns.get(ends[0][1]) != ends[0][0]:  # preempted or dropped meanwhile
+        ends, running = self._ends, self._end_ns
+        while ends and running.get(ends[0][1]) != ends[0][0]:  # preempted or dropped meanwhile
             heappop(ends)
         return ends[0][0] if ends else None
 
     def pop_ended(self, now_ns: int) -> list[int]:
         """Take the jobs that end now."""
         ended: list[int] = []
-        ends, end_ns = self._ends, self._end_ns
+        ends, running = self._ends, self._end_ns
         while ends and ends[0][0] <= now_ns:
             _, job = heappop(ends)
-            if end_ns.get(job) == now_ns:
-                del end_ns[job]
+            if running.get(job) == now_ns:
+                del running[job]
                 ended.append(job)
+                if self._supplies:
+                    self._supplies.pop(job, None)
         return ended
 
 
@@ -132,6 +148,7 @@ class VirtualLoop(KernelLoop):
         super().__init__(kernel, feed, worker, journal)
         self._executor = worker
         self._work = VirtualWork()
+        self._supplies = placed_supplies(spec.devices)
         self._shares = _shares(spec)
         self._to_come: dict[int, list[int]] = {}
         self._aborted: set[int] = set()
@@ -184,7 +201,7 @@ class VirtualLoop(KernelLoop):
             cost_ns = self._executor.start(command, at_ns)
             if cost_ns is not None and command.task in self._shares:
                 cost_ns, *self._to_come[job] = self._parts(command, cost_ns)
-        self._work.start(job, cost_ns, at_ns)
+        self._work.start(job, cost_ns, at_ns, self._supplies.get(command.device))
 
     def _parts(self, command: Dispatch, cost_ns: int) -> list[int]:
         """Return how long each segment of a job takes that begins."""

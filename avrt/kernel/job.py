@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from avrt.model.supply import given_ns
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -170,4 +172,7 @@ class Job:
     def received_ns(self, now_ns: int) -> int:
         """Execution received until now."""
         since_ns = self.since_ns
-        return self.executed_ns if since_ns is None else self.executed_ns + now_ns - since_ns
+        if since_ns is None:
+            return self.executed_ns
+        assert self.device is not None
+        return self.executed_ns + given_ns(self.device.supply, since_ns, now_ns)

@@ -18,6 +18,7 @@ from avrt.kernel.table import note_start
 from avrt.kernel.timers import BUDGET, DUE, SHED, START
 from avrt.model.commands import Abort, Preempt, Record, Resume
 from avrt.model.records import OverrunRecord
+from avrt.model.supply import end_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +146,7 @@ class Lifecycle:
             self._go_on(job, parameters.variant)
         left_ns = parameters.budget_ns - job.executed_ns
         if left_ns > 0:
-            job.budget_end_ns = now_ns + left_ns
+            job.budget_end_ns = end_ns(device.supply, now_ns, left_ns)
             self._timers.add(job.budget_end_ns, BUDGET, job)
         else:
             job.budget_end_ns = NEVER_NS

@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from avrt.kernel.policy import KEYS, latest_start_ns
+from avrt.model.supply import given_ns
 
 if TYPE_CHECKING:
     from avrt.kernel.job import Job, Key, Task
@@ -44,6 +45,7 @@ class DeviceQueue:
         self.name = spec.name
         self.slots = spec.slots
         self.preemptive = spec.preemptive
+        self.supply = spec.supply
         self.places: list[DeviceQueue] = []
         self.lost = False
         self.free_slots = spec.slots
@@ -170,7 +172,7 @@ class DeviceQueue:
             self._forget()
         self.running.remove(job)
         self.free_slots += 1
-        job.executed_ns += now_ns - since_ns
+        job.executed_ns += given_ns(self.supply, since_ns, now_ns)
         job.since_ns = None
         self.history.append((job, since_ns, now_ns))
 

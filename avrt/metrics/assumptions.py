@@ -10,6 +10,7 @@ the kernel and keeps the first thing that was not as declared:
 * lost: a device or a stream was lost, and its work went elsewhere or nowhere;
 * told_late: the kernel learned of a release after its nominal time (the wall clock's driver);
 * unseen: part of the record is damaged, so nobody knows;
+* supply: the operating system gave a device its budget, and nobody saw whether it did;
 * failure, skipped: a job gave no result, for a fault or for an input, so nothing was handed on.
 
 Gap, failure and skipped matter to chains along the source or stage only, and so does delay, unless
@@ -36,14 +37,25 @@ from avrt.model.events import (
     StreamLost,
 )
 from avrt.model.records import JobRecord
+from avrt.model.supply import end_ns, given_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.model.spec import PipelineSpec, SourceSpec, StageSpec
+    from avrt.model.supply import Supply
 
 Kind = Literal[
-    "execution", "rate", "delay", "gap", "lost", "told_late", "unseen", "failure", "skipped"
+    "execution",
+    "rate",
+    "delay",
+    "gap",
+    "lost",
+    "told_late",
+    "unseen",
+    "supply",
+    "failure",
+    "skipped",
 ]
 NEVER_NS = 1 << 62
 MOVES = frozenset((Dispatch, Preempt, Resume, Abort))
@@ -76,12 +88,16 @@ class Assumptions:
     def __init__(self, spec: PipelineSpec) -> None:
         self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._preemptive = {device.name for device in spec.devices if device.preemptive}
+        self._supplies = {device.name: device.supply for device in spec.devices}
         self._sources = {source.name: _Arrivals(spec, source) for source in spec.sources}
         self._work: dict[int, _Work] = {}
         self._now_ns = 0
         self._drained_ns = NEVER_NS
         self._of_responses: Broken | None = None
         self._of_chains: dict[str, Broken] = {}
+        for name, supply in self._supplies.items():
+            if supply is not None and not supply.is_placed:
+                self._tell(Broken("supply", name, None, 0))
 
     def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one call of the kernel."""
@@ -149,7 +165,7 @@ class Assumptions:
                 if work is None:
                     stage = self._stages[command.task]
                     work = self._work[command.job] = _Work(command.task, command.index, stage)
-                work.begin(command, at_ns)
+                work.begin(command, at_ns, self._supplies[command.device])
             case Preempt() if command.job in self._work:
                 self._work[command.job].pause(at_ns)
             case Resume() if command.job in self._work:
@@ -203,7 +219,17 @@ class Assumptions:
 class _Work:
     """One job that was dispatched: what it has executed in all, and in its present segment."""
 
-    __slots__ = ("device", "index", "is_aborted", "part", "since_ns", "stage", "task", "whole")
+    __slots__ = (
+        "device",
+        "index",
+        "is_aborted",
+        "part",
+        "since_ns",
+        "stage",
+        "supply",
+        "task",
+        "whole",
+    )
 
     def __init__(self, task: str, index: int, stage: StageSpec) -> None:
         self.task = task
@@ -213,16 +239,16 @@ class _Work:
         self.since_ns: int | None = None
         self.is_aborted = False
 
-    def begin(self, command: Dispatch, at_ns: int) -> None:
-        self.device, self.since_ns = command.device, at_ns
+    def begin(self, command: Dispatch, at_ns: int, supply: Supply | None) -> None:
+        self.device, self.since_ns, self.supply = command.device, at_ns, supply
         parts = self.stage.segments
         limit_ns = parts[command.segment].wcet_ns if parts else self.stage.wcet_ns
         self.part = _Execution("wcet of the segment", limit_ns)
 
     def pause(self, at_ns: int) -> None:
         if self.since_ns is not None:
-            self.whole.add(self.since_ns, at_ns)
-            self.part.add(self.since_ns, at_ns)
+            self.whole.add(self.since_ns, at_ns, self.supply)
+            self.part.add(self.since_ns, at_ns, self.supply)
             self.since_ns = None
 
     def overruns(self, at_ns: int) -> Iterator[Broken]:
@@ -246,10 +272,11 @@ class _Execution:
     done_ns: int = 0
     full_ns: int | None = None
 
-    def add(self, from_ns: int, until_ns: int) -> None:
-        self.done_ns += until_ns - from_ns
+    def add(self, from_ns: int, until_ns: int, supply: Supply | None) -> None:
+        missing_ns = self.limit_ns - self.done_ns
+        self.done_ns += given_ns(supply, from_ns, until_ns)
         if self.full_ns is None and self.done_ns >= self.limit_ns:
-            self.full_ns = until_ns - (self.done_ns - self.limit_ns)
+            self.full_ns = end_ns(supply, from_ns, missing_ns)
 
 
 class _Arrivals:

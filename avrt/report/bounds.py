@@ -32,6 +32,7 @@ SAID: Mapping[Kind, str] = {
     "lost": "was lost",
     "told_late": "was released {found} before the kernel was told",
     "unseen": "is damaged",
+    "supply": "was given by the operating system, unseen",
     "failure": "gave no result: {detail}",
     "skipped": "was skipped: {detail}",
 }

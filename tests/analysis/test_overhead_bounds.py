@@ -81,9 +81,10 @@ def test_no_response_of_timers_with_overheads_exceeds_the_bound(made, costs):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("supplied", [False, True])
 @pytest.mark.parametrize("policy", ONLINE)
-def test_no_run_with_overheads_exceeds_what_is_known(policy):
-    @given(worlds(policies=(policy,), **LIGHT), BY_DEVICE)
+def test_no_run_with_overheads_exceeds_what_is_known(policy, supplied):
+    @given(worlds(policies=(policy,), supplied=supplied, **LIGHT), BY_DEVICE)
     @examples(60)
     def check_all(world, overheads):
         check_world(world, overheads)

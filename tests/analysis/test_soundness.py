@@ -38,6 +38,7 @@ def check_against(world, spec):
     check_chains(world, findings, simulation)
 
 
+SHORT = (1, 1, 1, 2, 3)
 INPUTS = ("input_missing", "stale")  # no matter of scheduling
 
 
@@ -61,6 +62,12 @@ def test_no_run_exceeds_what_is_known(world):
 @given(worlds(segmented=True))
 @examples(200)
 def test_no_run_with_segments_exceeds_what_is_known(world):
+    check_world(world)
+
+
+@given(worlds(supplied=True, wcets=SHORT))
+@examples(100)
+def test_no_run_with_a_supply_exceeds_what_is_known(world):
     check_world(world)
 
 
@@ -90,6 +97,18 @@ def check_touched(spec):
 @pytest.mark.parametrize("policy", ONLINE)
 def test_no_run_of_a_thousand_exceeds_what_is_known(policy):
     @given(worlds(policies=(policy,)))
+    @examples(170)  # 5,000 each with --hypothesis-profile=nightly
+    def check_all(world):
+        check_world(world)
+
+    check_all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [{}, {"simple": True}, {"segmented": True}])
+@pytest.mark.parametrize("policy", ONLINE)
+def test_no_run_of_a_thousand_with_a_supply_exceeds_what_is_known(policy, shape):
+    @given(worlds(policies=(policy,), supplied=True, wcets=SHORT, **shape))
     @examples(170)  # 5,000 each with --hypothesis-profile=nightly
     def check_all(world):
         check_world(world)

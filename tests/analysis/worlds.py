@@ -21,6 +21,7 @@ from avrt.model.spec import (
     StageSpec,
     SyncSpec,
 )
+from avrt.model.supply import Supply
 from pipelines import ONLINE, Picker
 
 UNTIL_NS = 300
@@ -73,23 +74,27 @@ class World:
 
 
 @st.composite
-def worlds(
+def worlds(  # noqa: PLR0913 - all are named
     draw,
     *,
     policies=ONLINE,
     simple=False,
     segmented=False,
+    supplied=False,
     preemptive=(False, False, True),
     wcets=WCETS,
 ):
     """Return random worlds.
 
     `simple` ones have one device and no triggers between stages; in `segmented` ones about half of
-    the stages have segments.
+    the stages have segments; in `supplied` ones most devices are there for part of the time.
     """
     pick = Picker(draw, 40)
     counts = (1,) if simple else (2, 2, 3) if segmented else (1, 1, 2)
     devices = tuple(_device(pick, f"d{i}", preemptive) for i in range(pick(counts)))
+    if supplied:
+        picker = Picker(draw, 40)
+        devices = tuple(d if picker.rarely() else _supplied(picker, d) for d in devices)
     sources = tuple(
         SourceSpec(
             name=f"s{i}",
@@ -135,6 +140,13 @@ def _device(pick, name, preemptive):
         slots=pick((1, 1, 2, 3)),
         preemptive=pick(preemptive),
     )
+
+
+def _supplied(pick, device):
+    period_ns = pick((2, 3, 5, 8))
+    budget_ns = pick.integer(1, period_ns)
+    starts = [pick.integer(0, period_ns - budget_ns) for _ in range(pick.integer(1, 4))]
+    return replace(device, slots=1, supply=Supply(period_ns, budget_ns, tuple(starts)))
 
 
 def _stage(pick, name, parts, before, simple):

@@ -6,6 +6,7 @@ import pytest
 
 import avrt
 from avrt.drivers.verify import verify
+from avrt.drivers.whatif import read_recorded, repeat
 from avrt.errors import SpecError
 from avrt.model.records import JobRecord
 
@@ -78,3 +79,36 @@ def test_nothing_is_preempted_at_the_wall_clock(make_drive):
     pipeline.add(count, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
     with pytest.raises(SpecError, match=r"devices\.sim\.preemptive"):
         pipeline.replay(make_drive(1), clock="wall")
+
+
+@pytest.fixture
+def server():
+    """A pipeline on a device that is there for 2 ms of every 10 ms."""
+    supply = {"budget": "2 ms", "every": "10 ms"}
+    made = avrt.Pipeline("p", policy="dm", devices={"cpu": {"supply": supply}})
+    made.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    made.add(count, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="90 ms")
+    return made
+
+
+@pytest.mark.live
+def test_at_the_wall_clock_a_supply_is_the_operating_systems(make_drive, server, tmp_path):
+    out = tmp_path / "run.mcap"
+    report = server.replay(make_drive(3), out=out, clock="wall", rate=10)
+    told = "cpu gets 2 ms of every 10 ms: by the operating system, if at all; not seen"
+    assert report.data["conditions"]["supply"] == told
+    assert report.data["bounds"]["assumption"]["kind"] == "supply"
+    assert verify(out).equal
+    recorded = read_recorded(out)
+    assert repeat(recorded, recorded.spec).digest == recorded.digest
+
+
+def test_in_virtual_time_a_job_waits_for_it(make_drive, server, tmp_path, read_records):
+    out = tmp_path / "run.mcap"
+    report = server.replay(make_drive(3), out=out)
+    assert "supply" not in report.data["conditions"]
+    assert report.data["bounds"]["verdict"] == "holds"
+    assert [(j.response_ns, j.executed_ns) for j in read_records(out, JobRecord)] == [
+        (21_000_000, 5_000_000)
+    ] * 3
+    assert verify(out).equal
