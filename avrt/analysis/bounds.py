@@ -2,7 +2,7 @@
 
 A report must not wait for an analysis, and says the same on any machine: so what is looked at is
 limited by size and not by time. The effort of a device grows with the square of its tasks, and the
-window analysis of several slots takes many times as long. At the limit an analysis takes about two
+window analysis of several slots and the busy periods of EDF take many times as long. At the limit an analysis takes about two
 seconds; beyond it everything is unknown, and `avrt check` looks at it all the same.
 
 Where execution has overheads, the pipeline is given with them in its wcets.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 EFFORT_MAX = 20_000
-EFFORT_OF_SLOT = 25
+EFFORT_OF_SEARCH = 25  # for each slot
 TOO_LARGE = "too many tasks to analyse for a report; avrt check does"
 
 
@@ -62,6 +62,7 @@ def effort(spec: PipelineSpec) -> int:
             for stage in spec.stages
             if device.name in {stage.device, *(part.device for part in stage.segments)}
         )
-        weight = 1 if device.slots == 1 else EFFORT_OF_SLOT * device.slots
+        is_quick = device.slots == 1 and spec.policy != "edf"
+        weight = 1 if is_quick else EFFORT_OF_SEARCH * device.slots
         total += tasks * tasks * weight
     return total
