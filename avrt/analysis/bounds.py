@@ -2,8 +2,9 @@
 
 A report must not wait for an analysis, and says the same on any machine: so what is looked at is
 limited by size and not by time. The effort of a device grows with the square of its tasks, and the
-window analysis of several slots and the busy periods of EDF take many times as long. At the limit an analysis takes about two
-seconds; beyond it everything is unknown, and `avrt check` looks at it all the same.
+window analysis of several slots and the busy periods of EDF take many times as long. At the limit
+an analysis takes about two seconds; beyond it everything is unknown, and `avrt check` looks at it
+all the same.
 
 Where execution has overheads, the pipeline is given with them in its wcets.
 """
