@@ -114,12 +114,18 @@ def _next_place(job: Job) -> DeviceQueue:
 
 
 def _spinner(job: Job, device: DeviceQueue) -> Job:
-    """Return what keeps a job's slot; its index is no job's, so it never ties with one."""
+    """Return what keeps a job's slot.
+
+    Its index is no job's and no other spinner's, so it ties with none, not even with one that is
+    gone and whose place among the ready jobs is not forgotten yet.
+    """
+    assert job.course is not None
+    place = job.index * len(job.task.route) + job.course.segment
     return Job(
         job.id,
         job.activation,
         job.task,
-        -1 - job.index,
+        -1 - place,
         job.release_ns,
         job.arrival_ns,
         job.due_ns,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from small_stages import total
 
 import avrt
+from avrt.config.pipeline import parse
 from avrt.drivers.execution import RecordedTiming
 from avrt.drivers.hosts import fit_to_host
 from avrt.drivers.simulate import simulate
@@ -137,3 +138,38 @@ def test_a_segment_of_a_gpu_that_is_not_here_goes_to_its_fallback():
     spec = PipelineSpec(name="p", devices=(DeviceSpec(name="cpu"), gpu), stages=(work,))
     fitted, _ = fit_to_host(spec)
     assert [s.device for s in fitted.stages[0].segments] == ["cpu", "cpu"]
+
+
+def test_a_job_that_spins_twice_never_ties_with_itself():
+    """Its first hold is preempted and dropped; the second one has the same key and stage."""
+    spec = parse(
+        """\
+pipeline: twice
+policy: fp
+devices:
+  host: {type: simulated, preemptive: true, slots: 2}
+  gpu: {type: simulated, preemptive: true}
+stages:
+  a: {device: host, period: 10 ms, offset: 143 us, wcet: 600 us, deadline: 4 ms, priority: 1}
+  spins:
+    period: 10 ms
+    deadline: 800 us
+    priority: 3
+    criticality: ASIL-C
+    segments:
+      - {device: host, wcet: 100 us}
+      - {device: gpu, wcet: 200 us, wait: spin}
+      - {device: host, wcet: 100 us}
+      - {device: gpu, wcet: 100 us, wait: spin}
+  b:
+    period: 10 ms
+    offset: 143 us
+    deadline: 4 ms
+    priority: 2
+    segments: [{device: host, wcet: 200 us}, {device: host, wcet: 200 us}]
+""",
+        "twice",
+    ).spec
+    jobs = simulate(spec, until_ns=1_000_000_000).jobs
+    assert {job.outcome for job in jobs if job.task != "spins"} == {"met"}
+    assert len(jobs) == 300
