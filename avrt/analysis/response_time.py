@@ -146,7 +146,9 @@ def earliest_deadline_first(task: Task, others: Sequence[Task]) -> int | None:
         if len(points) > POINTS_MAX:
             return None
     worst_ns = task.wcet_ns
-    for at_ns in points:
+    for at_ns in sorted(points):
+        if window_ns - at_ns <= worst_ns:  # whatever is released later ends with the busy period
+            break
         end_ns = _end_by_deadline(task, others, at_ns)
         if end_ns is None:
             return None
@@ -161,12 +163,21 @@ def _end_by_deadline(task: Task, others: Sequence[Task], at_ns: int) -> int | No
     blocking_ns = max((t.longest_ns - 1 for t in others if t.due_max_ns > soonest_ns), default=0)
     blocking_ns = max(blocking_ns, task.blocking_ns)
     own_ns = blocking_ns + task.releases(at_ns + 1) * task.wcet_ns - task.last_ns
-    caps = [(t, t.releases(due_ns - t.deadline_ns + 1)) for t in others]
-    caps = [(other, cap) for other, cap in caps if cap]
+    rates: list[tuple[int, int, int, int]] = []
+    gapped: list[tuple[Task, int]] = []
+    for other in others:
+        cap = other.releases(due_ns - other.deadline_ns + 1)
+        if cap and other.gap_ns:
+            gapped.append((other, cap))
+        elif cap:
+            rates.append((other.period_ns, other.jitter_ns, other.wcet_ns, cap))
     start_ns = own_ns
     for _ in range(STEPS_MAX):
         next_ns = own_ns
-        for other, cap in caps:
+        for period_ns, jitter_ns, wcet_ns, cap in rates:
+            count = (start_ns + jitter_ns) // period_ns + 1
+            next_ns += (min(cap, count)) * wcet_ns
+        for other, cap in gapped:
             next_ns += min(cap, other.releases(start_ns + 1)) * other.wcet_ns
         if next_ns == start_ns:
             return start_ns + task.last_ns

@@ -65,7 +65,6 @@ def write_profile(found: Profile, path: Path) -> None:
         found.data(), sort_keys=False, default_flow_style=None, width=ENDLESS, allow_unicode=True
     )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SpecError(f"cannot write the profile {path}: {error.strerror}") from None

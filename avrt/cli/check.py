@@ -15,7 +15,7 @@ from rich.text import Text
 from avrt.analysis.sensitivity import format_rate, remedies, sensitivity
 from avrt.api import Pipeline
 from avrt.api.judgement import judge
-from avrt.cli.output import add_json_option, show, show_json, stdout_kept
+from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
 from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
 from avrt.model.graph import release_periods
@@ -61,13 +61,14 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
-    findings = judge(spec)
     room: Sensitivity | None = None
     changes: list[Change] = []
-    if not options.quick and findings.verdict == "meets":
-        room = sensitivity(spec)
-    elif not options.quick:
-        changes = remedies(spec)
+    with progress_bar("analysing; --quick leaves most out", wanted=not options.json):
+        findings = judge(spec)
+        if not options.quick and findings.verdict == "meets":
+            room = sensitivity(spec)
+        elif not options.quick:
+            changes = remedies(spec)
     if options.json:
         show_json(check_object(spec, findings, room, changes))
     else:

@@ -59,9 +59,11 @@ def run(options: Namespace) -> int:
 
 
 def _check_out(options: Namespace) -> None:
-    """Refuse to write the profile over what is read."""
-    if options.out is None or not options.out.exists():
+    """Refuse to write the profile over what is read, or where it cannot be."""
+    if options.out is None:
         return
+    if not options.out.parent.is_dir():
+        raise SpecError(f"cannot write the profile {options.out}: no such folder; make it first")
     for path in (options.log, options.pipeline):
-        if path.exists() and path.samefile(options.out):
+        if options.out.exists() and path.exists() and path.samefile(options.out):
             raise SpecError(f"the profile would overwrite {path}; give another path")

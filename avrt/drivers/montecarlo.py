@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -21,7 +23,7 @@ from avrt.metrics.bounds import chains_above, stages_above, worst_of_runs
 from avrt.metrics.probability import Probability, miss_probability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from avrt.analysis.bounds import Bounds
     from avrt.drivers.scenario import Prepared
@@ -142,17 +144,32 @@ def _run_all(prepared: Prepared, seeds: Sequence[int], known: Bounds) -> list[Ru
     if workers <= 1 or jobs * len(others) < SPAWN_FROM_JOBS:
         return [first, *(work(seed) for seed in others)]
     chunk = max(1, len(others) // (workers * CHUNKS_A_PROCESS))
-    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         try:
-            return [first, *pool.map(work, others, chunksize=chunk)]
+            with _interrupts_left():
+                found = pool.map(work, others, chunksize=chunk)
+            runs = [first, *found]
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    return runs
 
 
-def _leave_interrupts() -> None:
-    """Leave Ctrl-C to the process that asked for the runs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_left() -> Iterator[None]:
+    """Let processes that begin meanwhile leave Ctrl-C to this one, from their first moment on.
+
+    An ignored signal stays ignored in a process that is spawned. Only the main thread gets signals,
+    and only it may say so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _chains(pipeline: PipelineSpec, figures: RunFigures) -> dict[str, tuple[int, int]]:

@@ -145,7 +145,10 @@ def test_a_run_that_goes_on_longer_differs_where_the_other_has_ended(
 def test_a_profile_is_shown_and_kept_with_its_conditions(
     call, make_drive, write_pipeline, tmp_path
 ):
-    out = tmp_path / "profiles" / "small.yaml"
+    out = tmp_path / "profile.yaml"
+    missing = call("profile", make_drive(4), "-p", write_pipeline(), "-o", tmp_path / "no" / "p")
+    assert missing.code == 2
+    assert "no such folder" in missing.err
     done = call("profile", make_drive(4), "-p", write_pipeline(), "-o", out)
     assert (done.code, done.err) == (0, "")
     assert "it: no probabilistic wcet: expected 500 jobs at least, found 3" in done.out
