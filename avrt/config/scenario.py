@@ -66,7 +66,7 @@ def _scenario(
     duration_ns, seed = values["duration_ns"], values.get("seed", 0)
     assert isinstance(duration_ns, int)
     assert isinstance(seed, int)
-    return ScenarioSpec(
+    scenario = ScenarioSpec(
         name=str(values["name"]),
         pipeline=pipeline,
         duration_ns=duration_ns,
@@ -77,12 +77,29 @@ def _scenario(
         expect=read_expectations(given.get("expect"), pipeline, duration_ns),
         overheads=read_overheads(given.get("overheads"), pipeline),
     )
+    count = _releases(scenario)
+    if count > RELEASES_MAX:
+        what = f"about {count:.3g} messages and timer releases in that time; expected at most"
+        raise given["duration"].fail(f"{what} {RELEASES_MAX:.0e}: shorten it, or lower the rates")
+    return scenario
+
+
+def _releases(scenario: ScenarioSpec) -> int:
+    """Return about how many messages come and timers fire, those of logs not counted."""
+    periods = [stage.period_ns for stage in scenario.pipeline.stages if stage.period_ns]
+    count = sum(scenario.duration_ns // period_ns for period_ns in periods)
+    for item in scenario.arrivals:
+        if item.period_ns:
+            count += item.size * (scenario.duration_ns // item.period_ns)
+    return count
 
 
 def _as_it_is(node: Node) -> object:
     return node  # read once the pipeline is known
 
 
+RELEASES_MAX = 100_000_000
+"""An hour or so of simulation; more is a mistyped rate."""
 SCENARIO_KEYS = (
     Key("scenario", "name", name, example="my_scenario"),
     Key("pipeline", "pipeline", text, example="../pipelines/hello.yaml"),

@@ -36,6 +36,9 @@ def check_segments(stage: StageSpec) -> None:
         if segment.device == host:
             what = f"it would keep a slot of {host} and wait for another; drop 'wait: spin'"
             raise SpecError(what, (*key, str(place), "wait"))
+    if stage.wcet_ns < len(stage.segments):
+        what = f"{len(stage.segments)} segments take 1 ns each at least, in a wcet of"
+        raise SpecError(f"{what} {format_ns(stage.wcet_ns)}", ("stages", stage.name, "wcet"))
     whole_ns = sum(segment.wcet_ns for segment in stage.segments)
     if stage.wcet_ns > whole_ns:
         found = format_ns(stage.wcet_ns)

@@ -388,3 +388,11 @@ faults:
 """
     )
     assert len(spec.faults) == 4
+
+
+def test_a_mistyped_rate_is_told_before_it_takes_for_ever(told):
+    line = told(HEAD + "arrivals: {top: {rate: 5 Hz}, cam: {rate: 1000000000 Hz}}\n")
+    assert line == (
+        "s.yaml:3: duration: about 1e+09 messages and timer releases in that time; "
+        "expected at most 1e+08: shorten it, or lower the rates"
+    )

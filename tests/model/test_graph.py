@@ -222,6 +222,10 @@ def on_two(*stages, **keys):
             parted("a", ("cpu", 1), ("gpu", 1), wcet_ns=3),
             "stages.a.wcet: expected at most the segments' sum 2 ns, found 3 ns",
         ),
+        (
+            parted("a", ("cpu", 1), ("gpu", 1), wcet_ns=1),
+            "stages.a.wcet: 2 segments take 1 ns each at least, in a wcet of 1 ns",
+        ),
     ],
 )
 def test_segments_that_mean_nothing_are_refused(stage, message):
