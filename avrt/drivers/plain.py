@@ -187,12 +187,16 @@ def _releases(
 
 
 def _biases(spec: PipelineSpec, span_ns: int) -> list[int]:
-    """Return what the keys of each stage's jobs are above their release times, all below `span`."""
+    """Return what the keys of each stage's jobs are above their release times; none is negative.
+
+    All below `span_ns`, and that only their order counts lets all be moved alike.
+    """
     match spec.policy:
         case "edf":
             return [stage.deadline_ns for stage in spec.stages]
         case "llf":
-            return [stage.deadline_ns - stage.wcet_ns for stage in spec.stages]
+            laxities = [stage.deadline_ns - stage.wcet_ns for stage in spec.stages]
+            return [laxity - min(0, *laxities) for laxity in laxities]
         case "fifo":
             return [0] * len(spec.stages)
         case _:

@@ -202,3 +202,10 @@ def test_draws_lie_between_bcet_and_wcet_and_reach_both():
 def test_tasks_and_seeds_have_streams_of_their_own():
     numbers = [generator(s, t).random(8).tolist() for s in (0, 1) for t in ("a", "b")]
     assert len({tuple(row) for row in numbers}) == 4
+
+
+def test_a_job_that_cannot_be_in_time_has_a_place_like_any_other():
+    """Under llf its latest start lies before its release, and at first before time 0."""
+    late = timer("t4", 16, offset_ns=1, wcet_ns=5, deadline_ns=3, on_miss="abort", queue=4)
+    more = [timer(f"t{index}", 9, wcet_ns=2, deadline_ns=20) for index in range(4)]
+    assert_equal((Bench(*more, late, policy="llf").spec, {}, [5, 1, 2, 9, 7, 2]))
