@@ -10,13 +10,17 @@ A synchronised set needs each of its required inputs, so it comes no more often 
 them, and at the latest when its timeout or its slowest input has come; without a required input
 every message can make a set of its own.
 
-Captures are nominal arrivals, and a message arrives up to the declared jitter of the stages that
-it releases later. Frozen plain data; the fixed point over all stages is in `holistic`.
+A source's captures are nominal arrivals, and a message arrives up to the declared jitter of the
+stages that it releases later. A timer stage captures when it starts, unless it publishes at its
+deadline; what is due after a capture, or times out after one, is so much later. The times of a set
+count from its earliest capture.
+
+Frozen plain data; the fixed point over all stages is in `holistic`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -34,8 +38,9 @@ class Arrival:
     Attributes:
         root: the source or timer stage that began it; "" for a synchronised set, which stands in
             no known relation to others.
-        earliest_ns, latest_ns: from the root's nominal arrival.
+        earliest_ns, latest_ns: from the root's nominal arrival, or a set's earliest capture.
         gap_ns: least distance of two of them, 0 when none is known.
+        captured_ns: how long after that the capture is at the latest; never before.
     """
 
     root: str
@@ -43,6 +48,7 @@ class Arrival:
     earliest_ns: int
     latest_ns: int
     gap_ns: int = 0
+    captured_ns: int = 0
 
     @property
     def jitter_ns(self) -> int:
@@ -71,7 +77,7 @@ def released(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arriv
         return None
     latest_ns = before.latest_ns + stage.jitter_ns
     gap_ns = 0 if stage.jitter_ns else before.gap_ns
-    return Arrival(before.root, before.period_ns, before.earliest_ns, latest_ns, gap_ns)
+    return replace(before, latest_ns=latest_ns, gap_ns=gap_ns)
 
 
 def publication(stage: StageSpec, release: Arrival, done_ns: int) -> Arrival:
@@ -88,8 +94,34 @@ def publication(stage: StageSpec, release: Arrival, done_ns: int) -> Arrival:
         from_capture = stage.deadline_from == "capture"
         due_ns = stage.deadline_ns
         earliest_ns = max(earliest_ns, due_ns + (0 if from_capture else release.earliest_ns))
-        latest_ns = max(latest_ns, due_ns + (0 if from_capture else release.latest_ns))
-    return Arrival(release.root, release.period_ns, earliest_ns, latest_ns, gap_ns)
+        due_from_ns = release.captured_ns if from_capture else release.latest_ns
+        latest_ns = max(latest_ns, due_ns + due_from_ns)
+    return replace(
+        release,
+        earliest_ns=earliest_ns,
+        latest_ns=latest_ns,
+        gap_ns=gap_ns,
+        captured_ns=_captured_ns(stage, release, done_ns),
+    )
+
+
+def _captured_ns(stage: StageSpec, release: Arrival, done_ns: int) -> int:
+    """Return how late the capture of an output can be.
+
+    No policy knows how long a job will take: one that started too late to end in time after its
+    wcet would do so in some legal run. Of one that may be aborted only the best case is known.
+    A set without an input that has become too old begins with its next capture.
+    """
+    if stage.sync is not None:
+        may_lack = any(item.optional and item.max_age_ns is not None for item in stage.inputs)
+        return stage.sync.tolerance_ns if may_lack else 0
+    if stage.period_ns is None:
+        return release.captured_ns
+    if stage.publish == "at_deadline":
+        return 0
+    if stage.on_miss == "abort" or stage.segments:
+        return done_ns - (stage.bcet_ns or 1)
+    return done_ns - min(stage.wcet_ns, stage.budget_ns or stage.wcet_ns)
 
 
 def every_set(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
@@ -101,7 +133,7 @@ def every_set(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arri
     known = [arrival for arrival in inputs if arrival is not None]
     if stage.sync is None or len(known) < len(inputs):
         return None
-    return _each_alone(known, _latest_ns(stage, known))
+    return _each_alone(stage, known)
 
 
 def _synchronised(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:
@@ -114,9 +146,10 @@ def _synchronised(stage: StageSpec, published: Mapping[str, Arrival | None]) -> 
         arrival for item, arrival in zip(stage.inputs, known, strict=True) if not item.optional
     ]
     if not required:
-        return _each_alone(known, latest_ns)
+        return _each_alone(stage, known)
     rarest = max(required, key=lambda arrival: arrival.period_ns)
-    return Arrival("", rarest.period_ns, min(rarest.earliest_ns, latest_ns), latest_ns)
+    earliest_ns = min(rarest.earliest_ns - rarest.captured_ns, latest_ns)
+    return Arrival("", rarest.period_ns, earliest_ns, latest_ns)
 
 
 def _latest_ns(stage: StageSpec, inputs: Sequence[Arrival]) -> int:
@@ -126,10 +159,11 @@ def _latest_ns(stage: StageSpec, inputs: Sequence[Arrival]) -> int:
     return max(stage.sync.timeout_ns, slowest_ns) + stage.jitter_ns
 
 
-def _each_alone(inputs: Sequence[Arrival], latest_ns: int) -> Arrival:
+def _each_alone(stage: StageSpec, inputs: Sequence[Arrival]) -> Arrival:
     """Return one arrival that has at least as many releases in any window as all of these."""
+    latest_ns = _latest_ns(stage, inputs)
     rate = sum(Fraction(1, arrival.period_ns) for arrival in inputs)
     period_ns = max(1, int(1 / rate))
-    lead = sum(Fraction(latest_ns, arrival.period_ns) for arrival in inputs)
+    lead = sum(Fraction(latest_ns + i.captured_ns, i.period_ns) for i in inputs)
     jitter_ns = ceil(period_ns * (lead + len(inputs) - 1))
     return Arrival("", period_ns, 0, max(latest_ns, jitter_ns))

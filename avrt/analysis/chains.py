@@ -83,6 +83,7 @@ class _Walk:
                     not item.optional for item in stage.inputs if item.source != before
                 ):
                     return unknown(f"{name} skips incomplete sets")
+                root_ns = head.captured_ns  # the set's earliest capture, at the latest
             elif stage.trigger_input is None or stage.trigger_input.source != before:
                 root_ns = at_ns + release.period_ns - release.earliest_ns
                 if not _is_fresh(stage, before, root_ns + output.latest_ns):

@@ -198,7 +198,7 @@ class _Solver:
         part, arrival, held_ns = item
         deadline_ns = deadline_max_ns = stage.deadline_ns
         if stage.deadline_from == "capture":
-            deadline_max_ns -= arrival.earliest_ns
+            deadline_max_ns -= max(0, arrival.earliest_ns - arrival.captured_ns)
             deadline_ns -= arrival.latest_ns
         else:
             deadline_max_ns -= arrival.earliest_ns - release.earliest_ns

@@ -75,7 +75,7 @@ class Member:
         """The earliest and the latest time at which it is due, from its root's nominal arrival."""
         due_ns = self.stage.deadline_ns
         if self.stage.deadline_from == "capture":
-            return due_ns, due_ns
+            return due_ns, due_ns + self.release.captured_ns
         return self.release.earliest_ns + due_ns, self.release.latest_ns + due_ns
 
     @property

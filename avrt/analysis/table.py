@@ -49,7 +49,7 @@ class Line:
 
     Attributes:
         root: the source or timer that begins it; "" for a synchronised set.
-        nominal_ns: when its root arrives.
+        nominal_ns: when its root arrives; of a set its earliest capture.
         starts_ns: by task.
     """
 
@@ -205,12 +205,12 @@ def _run(
         starts[task] = _taken(row, table.cycle_ns, [release.planned_ns for release in releases])
     together = zip(*starts.values(), strict=True)
     outputs = tuple(published(stage, *pair) for pair in zip(releases, together, strict=True))
-    if stage.period_ns is not None:
-        return Line(stage.name, tuple(r.capture_ns for r in releases), releases, starts, outputs)
-    before = lines[releasers(stage)[0]]
+    if stage.trigger_input is None:
+        root = "" if stage.period_ns is None else stage.name
+        return Line(root, tuple(r.capture_ns for r in releases), releases, starts, outputs)
+    before = lines[stage.trigger_input.source]
     assert before is not None
-    root = before.root if stage.sync is None else ""
-    return Line(root, before.nominal_ns, releases, starts, outputs)
+    return Line(before.root, before.nominal_ns, releases, starts, outputs)
 
 
 def _taken(row: Sequence[int], cycle_ns: int, ready_ns: Sequence[int]) -> tuple[int, ...]:

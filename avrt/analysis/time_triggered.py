@@ -53,7 +53,8 @@ def _arrival(
     """Return how soon and how late after its root's arrival a release or an output can be."""
     early = [m.earliest_ns - at for m, at in zip(soonest, line.nominal_ns, strict=True)]
     late = [m.planned_ns - at for m, at in zip(latest, line.nominal_ns, strict=True)]
-    return Arrival(line.root, period_ns, min(early), max(late))
+    captured = [m.capture_ns - at for m, at in zip(latest, line.nominal_ns, strict=True)]
+    return Arrival(line.root, period_ns, min(early), max(late), captured_ns=max(captured))
 
 
 def _member(

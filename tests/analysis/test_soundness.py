@@ -71,6 +71,12 @@ def test_no_run_with_a_supply_exceeds_what_is_known(world):
     check_world(world)
 
 
+@given(worlds(captured=True))
+@examples(200)
+def test_no_run_with_late_captures_exceeds_what_is_known(world):
+    check_world(world)
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_nor_where_the_search_was_given_up(rounds, monkeypatch):
     monkeypatch.setattr(holistic, "ROUNDS_MAX", rounds)
@@ -109,6 +115,17 @@ def test_no_run_of_a_thousand_exceeds_what_is_known(policy):
 @pytest.mark.parametrize("policy", ONLINE)
 def test_no_run_of_a_thousand_with_a_supply_exceeds_what_is_known(policy, shape):
     @given(worlds(policies=(policy,), supplied=True, wcets=SHORT, **shape))
+    @examples(170)  # 5,000 each with --hypothesis-profile=nightly
+    def check_all(world):
+        check_world(world)
+
+    check_all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ONLINE)
+def test_no_run_of_a_thousand_with_late_captures_exceeds_what_is_known(policy):
+    @given(worlds(policies=(policy,), captured=True))
     @examples(170)  # 5,000 each with --hypothesis-profile=nightly
     def check_all(world):
         check_world(world)

@@ -81,13 +81,15 @@ def worlds(  # noqa: PLR0913 - all are named
     simple=False,
     segmented=False,
     supplied=False,
+    captured=False,
     preemptive=(False, False, True),
     wcets=WCETS,
 ):
     """Return random worlds.
 
     `simple` ones have one device and no triggers between stages; in `segmented` ones about half of
-    the stages have segments; in `supplied` ones most devices are there for part of the time.
+    the stages have segments; in `supplied` ones most devices are there for part of the time; in
+    `captured` ones more rests on the captures of a timer stage that can start late.
     """
     pick = Picker(draw, 40)
     counts = (1,) if simple else (2, 2, 3) if segmented else (1, 1, 2)
@@ -111,6 +113,8 @@ def worlds(  # noqa: PLR0913 - all are named
         parts = (devices, sources, jitters, wcets)
         stages.append(_stage(picker, f"t{index}", parts, stages, simple))
     stages = [_graded(pick, stage, levels) for stage in stages]
+    if captured:
+        stages = [*_captured(Picker(draw, 40), devices), *stages][:6]
     if segmented:
         stages = _segmented(Picker(draw, 40), stages, devices)
     if pick.rarely():
@@ -188,6 +192,51 @@ def _stage(pick, name, parts, before, simple):
         on_miss=pick(("continue", "continue", "abort", "skip_next")),
         publish=pick(("asap", "asap", "at_deadline")),
         queue=pick((1, 4, 16)),
+        **keys,
+    )
+
+
+def _captured(pick, devices):
+    """Yield a timer stage, one that is in its way, and some that count from its captures."""
+    places = [device.name for device in devices]
+    late = {"device": places[0], "deadline_ns": 35, "queue": 16}
+    yield StageSpec(
+        name="sense",
+        wcet_ns=pick((1, 2, 3)),
+        bcet_ns=pick((None, 1)),
+        period_ns=pick((15, 24, 40)),
+        priority=pick((2, 3)),
+        publish=pick(("asap", "asap", "asap", "at_deadline")),
+        **late,
+    )
+    yield StageSpec(
+        name="other",
+        wcet_ns=pick((3, 6, 9)),
+        period_ns=pick((24, 40, 72)),
+        offset_ns=pick((0, 15, 24)),
+        priority=pick((1, 4)),
+        **late,
+    )
+    for name in ("act", "next"):
+        yield _after_capture(pick, name, "sense" if name == "act" else "act", places[-1])
+
+
+def _after_capture(pick, name, before, device):
+    """A stage that its input triggers, or that joins it with what seldom comes."""
+    keys = {"inputs": (InputSpec(name="i", source=before),), "trigger": "i"}
+    if pick.rarely():
+        seldom = InputSpec(name="j", source="s0", optional=True, max_age_ns=pick((None, 5)))
+        sync = SyncSpec(tolerance_ns=pick((0, 3)), timeout_ns=pick((0, 4, 15)))
+        keys = {"inputs": (keys["inputs"][0], seldom), "sync": sync, "jitter_ns": 12}
+    return StageSpec(
+        name=name,
+        device=device,
+        wcet_ns=pick((1, 2, 4)),
+        deadline_ns=pick((20, 35, 60)),
+        deadline_from=pick(("capture", "capture", "release")),
+        publish=pick(("at_deadline", "at_deadline", "asap")),
+        priority=pick.integer(1, 4),
+        queue=16,
         **keys,
     )
 
