@@ -16,7 +16,7 @@ from avrt.model.table import check_table
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, SourceSpec, StageSpec
     from avrt.model.supply import Supply
@@ -71,16 +71,24 @@ def release_periods(spec: PipelineSpec) -> dict[str, int | None]:
     """Return the period in ns at which every stage is released, and every source sends.
 
     A stage's is its own, or the one its trigger declares; a synchronised stage takes the longest
-    of its inputs'. None when nothing upstream declares one.
+    of its required inputs', for a set needs them all, and without any the shortest, for every
+    message is in some set. None when nothing upstream declares one.
     """
     periods = {source.name: source.period_ns for source in spec.sources}
     for stage in topological_order(spec):
-        trigger = stage.trigger_input
-        upstream = [periods[i.source] for i in ((trigger,) if trigger else stage.inputs)]
-        known = [period for period in upstream if period is not None]
-        longest = max(known, default=None) if len(known) == len(upstream) else None
-        periods[stage.name] = stage.period_ns if stage.period_ns is not None else longest
+        periods[stage.name] = stage.period_ns or _inherited_ns(stage, periods)
     return periods
+
+
+def _inherited_ns(stage: StageSpec, periods: Mapping[str, int | None]) -> int | None:
+    trigger = stage.trigger_input
+    required = [item for item in stage.inputs if not item.optional]
+    upstream = [trigger] if trigger else required or stage.inputs
+    found = [periods[item.source] for item in upstream]
+    known = [period for period in found if period is not None]
+    if not known or len(known) < len(found):
+        return None
+    return max(known) if required else min(known)
 
 
 def _check_names(spec: PipelineSpec) -> None:

@@ -30,9 +30,12 @@ from avrt.model.spec import (
 SYNC = SyncSpec(tolerance_ns=1, timeout_ns=1)
 
 
-def stage(name, *reads, **keys):
+def stage(name, *reads, optional=(), **keys):
     """A stage that reads these, triggered by the first one unless told otherwise."""
-    inputs = tuple(InputSpec(name=f"i{number}", source=read) for number, read in enumerate(reads))
+    inputs = tuple(
+        InputSpec(name=f"i{number}", source=read, optional=read in optional)
+        for number, read in enumerate(reads)
+    )
     if reads and not keys.keys() & {"sync", "period_ns"}:
         keys.setdefault("trigger", "i0")
     return StageSpec(
@@ -84,6 +87,10 @@ def test_the_longest_chain_allowed_is_walked():
         (stage("b", "a", period_ns=7), 7),
         (stage("b", "cam", "top", sync=SYNC), 300),
         (stage("b", "cam", "can", sync=SYNC), None),
+        (stage("b", "cam", "top", sync=SYNC, optional=("top",)), 100),
+        (stage("b", "cam", "can", sync=SYNC, optional=("can",)), 100),
+        (stage("b", "cam", "top", sync=SYNC, optional=("cam",)), 300),
+        (stage("b", "cam", "top", sync=SYNC, optional=("cam", "top")), 100),
         (stage("b", "cam", "can"), 100),
         (stage("b", "can"), None),
     ],
