@@ -32,16 +32,21 @@ class Witness:
     """What legal runs showed.
 
     Attributes:
-        worst_ns: the longest response by stage, of jobs that gave a result.
+        longest: the first job with the longest response by stage, of those that gave a result.
         ended: the first job that was not met, by stage.
         misses: why it was late, where its due time passed.
         broken: the first promise broken, by chain.
     """
 
-    worst_ns: dict[str, int] = field(default_factory=dict)
+    longest: dict[str, JobRecord] = field(default_factory=dict)
     ended: dict[str, JobRecord] = field(default_factory=dict)
     misses: dict[str, MissRecord] = field(default_factory=dict)
     broken: dict[str, ChainBroken] = field(default_factory=dict)
+
+    @property
+    def worst_ns(self) -> dict[str, int]:
+        """The longest response by stage."""
+        return {name: job.response_ns for name, job in self.longest.items()}
 
 
 def look_for_misses(spec: PipelineSpec) -> Witness:
@@ -87,8 +92,9 @@ def _note(witness: Witness, records: Sequence[AnyRecord], until_ns: int) -> None
 
 def _note_job(witness: Witness, job: JobRecord, miss: MissRecord | None) -> None:
     if job.outcome in {"met", "late"}:
-        worst_ns = witness.worst_ns.get(job.stage, 0)
-        witness.worst_ns[job.stage] = max(worst_ns, job.response_ns)
+        longest = witness.longest.setdefault(job.stage, job)
+        if job.response_ns > longest.response_ns:
+            witness.longest[job.stage] = job
     if job.outcome != "met" and job.reason not in NO_MATTER and job.stage not in witness.ended:
         witness.ended[job.stage] = job
         if miss is not None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from builder import device, sampled, stage, timer
 from hypothesis import given, settings
 from worlds import worlds
 
+from avrt.analysis.figure import Figure
 from avrt.analysis.schedulability import analyse
+from avrt.api import judgement
 from avrt.api.judgement import judge
 from avrt.drivers.witness import look_for_misses
 from avrt.model.graph import check
@@ -65,6 +69,71 @@ def test_a_bound_that_a_run_reaches_is_exact():
     assert (before.response.ns, before.response.label) == (46, "bound")
     assert (after.response.ns, after.response.label) == (46, "exact")
     assert after.response.source.endswith("; reached in a legal run")
+
+
+@pytest.fixture
+def wrong(monkeypatch):
+    """Let the analysis say of a stage what is not so."""
+
+    def claim(name, ns, label, verdict):
+        def analyse_wrongly(spec):
+            found = analyse(spec)
+            stages = tuple(
+                replace(s, response=Figure(ns, label, "a wrong test"), verdict=verdict, why="")
+                if s.name == name else replace(s, verdict="unknown")
+                for s in found.stages
+            )  # fmt: skip
+            devices = (replace(found.devices[0], verdict="meets"),)
+            return replace(found, stages=stages, devices=devices)
+
+        monkeypatch.setattr(judgement, "analyse", analyse_wrongly)
+
+    return claim
+
+
+@pytest.mark.parametrize("label", ["bound", "exact"])
+@pytest.mark.parametrize(
+    ("verdict", "deadline_ns", "found"),
+    [
+        ("meets", 50, "unknown"),
+        ("unknown", 50, "unknown"),
+        ("meets", 25, "misses"),
+        ("unknown", 25, "misses"),
+        ("misses", 25, "misses"),
+    ],
+)
+def test_a_run_above_a_bound_shows_that_the_analysis_is_wrong(
+    wrong, label, verdict, deadline_ns, found
+):
+    spec = pipeline(BEAT, replace(LONG, deadline_ns=deadline_ns), preemptive=True)
+    wrong("long", 20, label, verdict)
+    long = judge(spec).stage("long")
+    assert (long.response.ns, long.response.label, long.verdict) == (None, "unknown", found)
+    assert (
+        "in a legal run job 0, released 0 ns, takes 26 ns, above the bound of 20 ns (a wrong test):"
+        " a bug of avrt" in long.why
+    )
+    assert ("is late: due after 25 ns" in long.why) == (found == "misses" != verdict)
+    assert judge(spec).devices[0].verdict == ("meets" if found == "unknown" else "misses")
+
+
+def test_a_miss_of_what_is_said_to_meet_is_a_miss(wrong):
+    spec = pipeline(BEAT, LONG)
+    wrong("beat", 40, "bound", "meets")
+    beat = judge(spec).stage("beat")
+    assert (beat.response.ns, beat.response.label, beat.verdict) == (40, "bound", "misses")
+    assert beat.why.startswith("in a legal run job 1, released 10 ns, is late")
+    assert "The analysis says that it meets: a bug of avrt" in beat.why
+
+
+def test_a_broken_promise_of_a_chain_that_is_said_to_be_kept(monkeypatch):
+    chain = ChainSpec(name="c", path=("long", "next"), age_ns=60)
+    spec = pipeline(BEAT, LONG, stage("next", "long", wcet_ns=1, deadline_ns=50), chains=(chain,))
+    found = analyse(spec)
+    kept = replace(found.chains[0], latency=Figure(50, "bound", "a wrong test"), verdict="meets")
+    monkeypatch.setattr(judgement, "analyse", lambda _: replace(found, chains=(kept,)))
+    (chain,) = judge(spec).chains
+    assert (chain.latency.ns, chain.latency.label, chain.verdict) == (None, "unknown", "misses")
 
 
 def test_a_job_without_its_input_is_no_miss():
