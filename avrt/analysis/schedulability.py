@@ -11,7 +11,10 @@ missing or too old is no matter of scheduling and is not looked at.
 
 A response is exact where the tasks of a device have no known phases to each other, or where all
 may be released together and that is the worst (preemptive fixed priorities), so that the worst
-busy window of the analysis can really happen; and under a table, which is what happens.
+busy window of the analysis can really happen; and under a table, which is what happens. All that
+holds only where each job of a task may run for its wcet: not where it may lack an input, be shed or
+skipped, or be aborted before. A device is asked for too much by what comes for certain; that a job
+was ended early is a miss itself.
 """
 
 from __future__ import annotations
@@ -128,15 +131,12 @@ def analyse(spec: PipelineSpec) -> Findings:
 
 def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
     stages = tuple(_judge_stage(spec, stage, solution) for stage in spec.stages)
-    devices = tuple(
-        _judge_device(spec, device, solution, [s for s in stages if s.name in _names(spec, device)])
-        for device in spec.devices
-    )
     safe = {
         finding.name
         for finding, stage in zip(stages, spec.stages, strict=True)
         if finding.verdict == "meets" or _ends_every_job(stage, solution)
     }
+    devices = tuple(_judge_device(spec, device, solution, stages, safe) for device in spec.devices)
     found = tuple(_judge_chain(spec, chain, solution, safe) for chain in spec.chains)
     return Findings(spec.policy, devices, stages, found)
 
@@ -153,7 +153,8 @@ def _judge_stage(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> St
     limit_ns = members[0].task.deadline_ns
     verdict, why = _verdict(stage, members[0].task, response)
     if verdict == "meets":
-        why = _obstacle(stage, _waiting_task(stage, solution), response)
+        assert response.ns is not None
+        why = _obstacle(stage, _waiting_task(stage, solution), response.ns)
         if not why and stage.segments and solution.endangered:
             why = "may have to give way between two segments, and be shed"
         verdict = "unknown" if why else "meets"
@@ -166,29 +167,28 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
         return unknown("no test gives a bound")
     if stage.segments:
         alone = all(member.test == "alone" for member in solution.members[stage.name])
-        label: Label = "exact" if alone and response_ns == stage.wcet_ns else "bound"
+        exact = alone and response_ns == stage.wcet_ns and _runs_whole(stage, solution)
+        label: Label = "exact" if exact else "bound"
         on_one = len({segment.device for segment in stage.segments}) == 1
         source = "alone" if alone else "points" if on_one else "segments"
         return Figure(response_ns, label, SOURCES[source])
     slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
     members = solution.on(stage.device)
     device = spec.device(stage.device)
-    exact = slowest.test in {"alone", "table"} or _is_exact(
+    attained = slowest.test in {"alone", "table"} or _is_exact(
         spec, device, slowest, members, solution
     )
+    exact = attained and _runs_whole(stage, solution)
     return Figure(response_ns, "exact" if exact else "bound", SOURCES[slowest.test])
 
 
 def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, str]:
     """Return the verdict on a stage, and why it is not that it meets its deadline."""
+    surely: Verdict = "unknown" if _may_lack_input(stage) else "misses"
     if stage.wcet_ns > task.due_max_ns:
-        return "misses", f"wcet {format_ns(stage.wcet_ns)} is above its deadline"
-    if (
-        stage.on_overrun == "abort"
-        and stage.budget_ns is not None
-        and (stage.budget_ns < stage.wcet_ns)
-    ):
-        return "misses", f"its budget {format_ns(stage.budget_ns)} is below its wcet"
+        return surely, f"wcet {format_ns(stage.wcet_ns)} is above its deadline"
+    if _is_cut(stage):
+        return surely, f"its budget {format_ns(stage.budget_ns or 0)} is below its wcet"
     if response.ns is None:
         return "unknown", response.source
     if response.ns > task.deadline_ns:
@@ -198,12 +198,11 @@ def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, s
     return "meets", ""
 
 
-def _obstacle(stage: StageSpec, task: Task, response: Figure) -> str:
+def _obstacle(stage: StageSpec, task: Task, response_ns: int) -> str:
     """Return what may end a job that would be in time, "" if nothing may."""
-    assert response.ns is not None
-    if stage.on_miss == "skip_next" and response.ns > task.earliest_ns(1):
+    if stage.on_miss == "skip_next" and response_ns > task.earliest_ns(1):
         return "may be busy when the next one comes, which is then skipped"
-    if task.releases(response.ns) > stage.queue:
+    if task.releases(response_ns) > stage.queue:
         return f"its queue of {stage.queue} may overflow"
     return ""
 
@@ -230,6 +229,30 @@ def _ends_every_job(stage: StageSpec, solution: Solution) -> bool:
 # When the worst can really happen
 
 
+def _runs_whole(stage: StageSpec, solution: Solution) -> bool:
+    """Whether each of its jobs may run for its wcet, and nothing ends or skips one before."""
+    response_ns = solution.response_ns(stage.name)
+    if response_ns is None or _is_cut(stage) or _may_lack_input(stage):
+        return False
+    if stage.on_miss == "abort" and response_ns > solution.members[stage.name][0].task.deadline_ns:
+        return False
+    return not _obstacle(stage, _waiting_task(stage, solution), response_ns)
+
+
+def _is_cut(stage: StageSpec) -> bool:
+    """Whether a job that wants its wcet is aborted before."""
+    limited = stage.on_overrun == "abort" and stage.budget_ns is not None
+    return limited and (stage.budget_ns or 0) < stage.wcet_ns
+
+
+def _may_lack_input(stage: StageSpec) -> bool:
+    """Whether a job may be skipped because an input is missing or too old, which is no miss."""
+    return any(
+        not item.optional and (item.name != stage.trigger or item.max_age_ns is not None)
+        for item in stage.inputs
+    )
+
+
 def _is_exact(
     spec: PipelineSpec,
     device: DeviceSpec,
@@ -241,7 +264,8 @@ def _is_exact(
         return False
     if any(other.task.name in solution.endangered or other.is_segment for other in members):
         return False
-    if not all(_begins_by_itself(spec, other.stage) for other in members):
+    whole = all(_runs_whole(other.stage, solution) for other in members)
+    if not whole or not all(_begins_by_itself(spec, other.stage) for other in members):
         return False
     jitter = any(other.task.jitter_ns for other in members)
     if member.test == "fp":
@@ -276,14 +300,20 @@ def _phases_are_free(members: Sequence[Member]) -> bool:
 
 
 def _judge_device(
-    spec: PipelineSpec, device: DeviceSpec, solution: Solution, found: Sequence[StageFinding]
+    spec: PipelineSpec,
+    device: DeviceSpec,
+    solution: Solution,
+    stages: Sequence[StageFinding],
+    safe: set[str],
 ) -> DeviceFinding:
     members = solution.on(device.name)
+    found = [stage for stage in stages if stage.name in _names(spec, device)]
     verdict = worst_of(finding.verdict for finding in found)
     source = "; ".join(dict.fromkeys(f.response.source for f in found)) or "nothing runs on it"
     overload = _overload(spec, device, members)
     load = _load(spec, device, spec.stages)
-    if _load(spec, device, [s for s in spec.stages if s.sync is None]) > device.capacity:
+    certain = [stage for stage in spec.stages if _is_certain(spec, stage, device, safe)]
+    if _load(spec, device, certain) > device.capacity:
         what = "slots" if device.supply is None else f"supply of {float(device.capacity):.3g}"
         verdict, source = "misses", f"utilisation above its {what} (Liu & Layland 1973)"
     elif overload:
@@ -293,6 +323,20 @@ def _judge_device(
     return DeviceFinding(
         device.name, device.slots, device.preemptive, load if known else None, verdict, source
     )
+
+
+def _is_certain(spec: PipelineSpec, stage: StageSpec, device: DeviceSpec, safe: set[str]) -> bool:
+    """Whether all its jobs come and ask for their wcet, or else a stage of the device misses."""
+    stages = {other.name: other for other in spec.stages}
+    at: StageSpec | None = stage
+    while at is not None:
+        if _is_cut(at) or _may_lack_input(at):
+            return False
+        trigger = at.trigger_input
+        at = stages.get(trigger.source) if trigger is not None else None
+        if at is not None and at.device != device.name and at.name not in safe:
+            return False
+    return True
 
 
 def _names(spec: PipelineSpec, device: DeviceSpec) -> list[str]:
@@ -325,6 +369,8 @@ def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member])
         and not member.is_segment
         and not member.task.jitter_ns
         and member.task.deadline_max_ns is None
+        and not _is_cut(member.stage)
+        and not _may_lack_input(member.stage)
         for member in members
     )
     if device.slots > 1 or not members or not plain or not _may_start_together(members):
