@@ -13,13 +13,16 @@ end for logical execution time).
 *Exact.* Where every stage of a path is a timer stage that publishes at its deadline and meets it,
 all reads and writes are known, and one hyperperiod of job chains shows every case.
 
-A message that is shed, skipped or aborted on its way is not handed on: then nothing is said.
+A message that is shed, skipped or aborted on its way is not handed on: then nothing is said. Nor
+where that may happen to what releases a stage of the path, for then the stage reads more rarely; or
+where a job may be skipped for a required input that is too old, or that need not ever come.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from math import lcm
 from typing import TYPE_CHECKING
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from avrt.analysis.arrivals import Arrival
     from avrt.analysis.figure import Verdict
     from avrt.analysis.holistic import Solution
-    from avrt.model.spec import ChainSpec, PipelineSpec, StageSpec
+    from avrt.model.spec import ChainSpec, InputSpec, PipelineSpec, StageSpec
 
 JOBS_MAX = 20_000  # of one stage in the job chains that are followed
 BOUND = "sum along the path (Davare et al. 2007; Duerr et al. 2019)"
@@ -53,30 +56,71 @@ def latency(spec: PipelineSpec, chain: ChainSpec, solution: Solution, safe: set[
 
     `safe` are the stages that are known to end every job, or to end it in time.
     """
+    walk = _Walk(spec, solution, safe)
+    for before, name in pairwise(("", *chain.path)):
+        why = walk.obstacle(name, before)
+        if why:
+            return unknown(why)
     stages = {stage.name: stage for stage in spec.stages}
     path = [stages[name] for name in chain.path if name in stages]
-    for stage in path:
-        if stage.name not in safe:
-            return unknown(f"{stage.name} may not end every job")
     exact = _exact(path, solution) if len(path) == len(chain.path) else None
-    if exact is not None:
-        return exact
-    return _Walk(spec, solution).along(chain)
+    return walk.along(chain) if exact is None else exact
 
 
 class _Walk:
     """Follows a message along a path, at the latest possible time."""
 
-    def __init__(self, spec: PipelineSpec, solution: Solution) -> None:
-        self._spec = spec
+    def __init__(self, spec: PipelineSpec, solution: Solution, safe: set[str]) -> None:
+        self._periods = {source.name: source.period_ns for source in spec.sources}
+        self._stages = {stage.name: stage for stage in spec.stages}
         self._solution = solution
+        self._safe = safe
+        self._regular: set[str] = set()
+
+    def obstacle(self, name: str, before: str = "") -> str:
+        """Return why a source or stage may publish more rarely than it is released, "" if not.
+
+        What its path hands on to it, `before`, is not looked at.
+        """
+        if name in self._periods:
+            return f"{name} has no rate" if self._periods[name] is None else ""
+        if not before and name in self._regular:
+            return ""
+        stage = self._stages[name]
+        if name not in self._safe:
+            return f"{name} may not end every job"
+        if stage.sync is not None and not before:
+            return f"{name} skips incomplete sets"
+        needed = [i for i in stage.inputs if not i.optional and i.source != before]
+        why = next(filter(None, (self._input_obstacle(stage, item) for item in needed)), "")
+        if not before and not why:
+            self._regular.add(name)
+        return why
+
+    def _input_obstacle(self, stage: StageSpec, item: InputSpec) -> str:
+        """Return why a job may be skipped for a required input, or released too rarely by it."""
+        why = self.obstacle(item.source)
+        if (
+            not why
+            and item.max_age_ns is not None
+            and self._oldest_ns(stage, item) > item.max_age_ns
+        ):
+            why = f"{stage.name} may find {item.source} too old"
+        return why
+
+    def _oldest_ns(self, stage: StageSpec, item: InputSpec) -> int:
+        """Return how old an input can be that comes regularly, when the stage reads it."""
+        output, read = self._solution.published[stage.name], self._solution.published[item.source]
+        assert output is not None  # it is safe
+        assert read is not None  # it is regular
+        return output.latest_ns if item.name == stage.trigger else read.period_ns + read.latest_ns
 
     def along(self, chain: ChainSpec) -> Figure:
         head = self._solution.published[chain.path[0]]
-        assert head is not None  # else its stages were not safe
+        assert head is not None  # else there is an obstacle
         root_ns, at_ns = 0, head.latest_ns  # since the head's capture: the root's arrival, and now
-        for before, name in zip(chain.path, chain.path[1:], strict=False):
-            stage = self._spec.stage(name)
+        for before, name in pairwise(chain.path):
+            stage = self._stages[name]
             (release, output) = self._times(stage)
             if stage.sync is not None:
                 if before != chain.path[0] or any(
@@ -86,8 +130,8 @@ class _Walk:
                 root_ns = head.captured_ns  # the set's earliest capture, at the latest
             elif stage.trigger_input is None or stage.trigger_input.source != before:
                 root_ns = at_ns + release.period_ns - release.earliest_ns
-                if not _is_fresh(stage, before, root_ns + output.latest_ns):
-                    return unknown(f"{name} may find its input too old")
+            if not _is_fresh(stage, before, root_ns + output.latest_ns):
+                return unknown(f"{name} may find {before} too old")
             at_ns = root_ns + output.latest_ns
         return Figure(head.period_ns + at_ns, "bound", BOUND)
 

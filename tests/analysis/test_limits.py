@@ -121,6 +121,40 @@ def test_a_chain_through_sets_that_may_stay_incomplete_is_unknown():
     assert chain_of(one, path=("s", "b")).latency.label == "bound"
 
 
+def test_a_chain_rests_on_what_triggers_its_stages_from_outside():
+    fuse = stage("fuse", "detect", "pose", device="two")
+    devices = (device(), device("two"))
+    known = chain_of(stage("detect", "cam"), fuse, path=("pose", "fuse"), devices=devices)
+    assert known.latency.ns == 100 + 100 + 2 + 2 - 1
+    aborted = stage("detect", "cam", wcet_ns=5, deadline_ns=4, on_miss="abort")
+    sets = stage("detect", "cam", "lidar", sync=SyncSpec(tolerance_ns=1, timeout_ns=5))
+    tired = stage("detect", "cam", sampled("gnss", max_age_ns=99))
+    for detect, why in (
+        (aborted, "detect may not end every job"),
+        (sets, "detect skips incomplete sets"),
+        (tired, "detect may find gnss too old"),
+    ):
+        found = chain_of(detect, fuse, path=("pose", "fuse"), devices=devices)
+        assert (found.latency.label, found.latency.source) == ("unknown", why)
+    rested = stage("detect", "cam", sampled("gnss", max_age_ns=100))
+    assert chain_of(rested, fuse, path=("pose", "fuse"), devices=devices).latency == known.latency
+
+
+def test_a_trigger_that_may_be_too_old_when_its_job_begins_leaves_a_chain_unknown():
+    late = stage("b", sampled("a", max_age_ns=3))
+    assert chain_of(stage("a", "s"), late, path=("s", "a", "b")).latency.label == "unknown"
+    in_time = stage("b", sampled("a", max_age_ns=4))
+    assert chain_of(stage("a", "s"), in_time, path=("s", "a", "b")).latency.ns == 104
+
+
+def test_a_required_input_that_need_not_ever_come_leaves_a_chain_unknown():
+    join = stage("join", "a", sampled("b"))
+    spec = pipeline(join, chains=(ChainSpec(name="c", path=("a", "join")),))
+    silent = replace(spec, sources=(spec.sources[0], replace(spec.sources[1], period_ns=None)))
+    assert analyse(spec).chains[0].latency.label == "bound"
+    assert analyse(silent).chains[0].latency.source == "b has no rate"
+
+
 def test_a_chain_with_too_many_jobs_in_a_hyperperiod_gets_its_bound(monkeypatch):
     parts = [
         timer("a", 10, publish="at_deadline"),

@@ -178,6 +178,8 @@ def _stage(pick, name, parts, before, simple):
         index = pick(range(len(sources)))
         keys.update(inputs=(InputSpec(name="i", source=sources[index].name),), trigger="i")
         keys["jitter_ns"] = jitters[index]
+    if "trigger" in keys and not simple and pick.rarely():
+        keys["inputs"] += _sampled(pick, sources, jitters, before)
     wcet_ns = pick(wcets)
     if pick.rarely() and pick.rarely():
         keys["redundancy"] = RedundancySpec(copies=pick((2, 3)))
@@ -239,6 +241,17 @@ def _after_capture(pick, name, before, device):
         queue=16,
         **keys,
     )
+
+
+def _sampled(pick, sources, jitters, before):
+    """A second input beside the trigger; who samples declares no jitter of its source."""
+    calm = [s for s, jitter_ns in zip(sources, jitters, strict=True) if not jitter_ns]
+    producers = [*calm, *before]
+    if not producers:
+        return ()
+    limit_ns = pick((None, None, 9, 25, 60))
+    name, optional = pick(producers).name, pick.rarely()
+    return (InputSpec(name="p", source=name, max_age_ns=limit_ns, optional=optional),)
 
 
 def _segmented(pick, stages, devices):
