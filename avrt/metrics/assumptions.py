@@ -13,10 +13,11 @@ the kernel and keeps the first thing that was not as declared:
 * supply: the operating system gave a device its budget, and nobody saw whether it did;
 * failure, skipped: a job gave no result, for a fault or for an input, so nothing was handed on.
 
-Gap, failure and skipped matter to chains along the source or stage only, and so does delay, unless
-a stage counts its deadline from the capture or matches captures. With the declared jitter J and
-period P a row of arrivals is legal if nominal ones exist at least P apart, each followed by its own
-within J; taking every nominal arrival as early as it can be decides that without knowing them.
+Gap, failure and skipped matter only to chains along the source or stage, or along a stage that it
+triggers, and so does delay, unless a stage counts its deadline from the capture or matches
+captures. With the declared jitter J and period P a row of arrivals is legal if nominal ones exist
+at least P apart, each followed by its own within J; taking every nominal arrival as early as it can
+be decides that without knowing them.
 """
 
 from __future__ import annotations
@@ -90,6 +91,11 @@ class Assumptions:
         self._preemptive = {device.name for device in spec.devices if device.preemptive}
         self._supplies = {device.name: device.supply for device in spec.devices}
         self._sources = {source.name: _Arrivals(spec, source) for source in spec.sources}
+        self._triggers = {
+            stage.name: stage.trigger_input.source
+            for stage in spec.stages
+            if stage.trigger_input is not None
+        }
         self._work: dict[int, _Work] = {}
         self._now_ns = 0
         self._drained_ns = NEVER_NS
@@ -129,9 +135,20 @@ class Assumptions:
     def first_along(self, path: Sequence[str]) -> Broken | None:
         """Return the first broken one on which a chain along these sources and stages rests."""
         until_ns = min(self._now_ns, self._drained_ns)
-        silent = [self._sources[name].silence(until_ns) for name in path if name in self._sources]
-        own = [self._of_chains.get(name) for name in path]
+        names = self._with_triggers(path)
+        silent = [self._sources[name].silence(until_ns) for name in names if name in self._sources]
+        own = [self._of_chains.get(name) for name in names]
         return _earliest([self.first_of_responses, *own, *silent])
+
+    def _with_triggers(self, path: Sequence[str]) -> list[str]:
+        """Return these sources and stages, and all that triggers them."""
+        names = dict.fromkeys(path)
+        for name in path:
+            above = self._triggers.get(name)
+            while above is not None and above not in names:
+                names[above] = None
+                above = self._triggers.get(above)
+        return list(names)
 
     # What came
 

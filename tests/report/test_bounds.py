@@ -271,6 +271,41 @@ def test_a_silent_source_explains_the_age_of_what_a_timer_still_publishes():
     assert check.verdict == "assumption broken"
 
 
+def fused(*stages):
+    """A chain along what `fuse` samples; `cam` triggers it through these."""
+    trigger = stages[-1].name if stages else "cam"
+    path = ("pose", "fuse")
+    return pipeline(
+        *stages,
+        stage("fuse", trigger, "pose", device="two"),
+        devices=(device(), device("two")),
+        chains=(ChainSpec(name="c", path=path),),
+        period_ns=20,
+    )
+
+
+POSES = arrivals("pose", *range(0, 400, 20), first=500)
+CAPTURES = [n for n in range(0, 400, 20) if n not in (100, 120, 140)]
+
+
+@pytest.mark.parametrize("through", [(), (stage("detect", "cam"),)])
+def test_a_silent_source_explains_a_chain_whose_stage_it_triggers(through):
+    feed = sorted([*POSES, *arrivals("cam", *CAPTURES)], key=lambda item: item[0])
+    check = run(fused(*through), feed=feed)
+    assert check.chains["c"].above is not None
+    assert broken(check) == ("gap", "cam", 5, 100)
+    assert check.chains["c"].above.cause == check.assumption
+
+
+def test_a_job_without_a_result_explains_a_chain_whose_stage_it_triggers():
+    spec = fused(stage("detect", "cam"))
+    assumptions = RunFigures(spec).assumptions
+    assumptions.note(8, [], [Dispatch(3, "detect", 4, "detect", "cpu", 0, "full", (), 7, 20)])
+    assumptions.note(9, [Failed(3, "exception")], ())
+    assert assumptions.first_along(("pose", "fuse")).kind == "failure"
+    assert assumptions.first_along(("pose",)) is None
+
+
 def test_a_lost_device_explains_what_its_fallback_is_burdened_with():
     devices = (device("one", fallback="two"), device("two"))
     stages = [
