@@ -15,16 +15,16 @@ the kernel and keeps the first thing that was not as declared:
 
 Gap, failure and skipped matter only to chains along the source or stage, or along a stage that it
 triggers, and so does delay, unless a stage counts its deadline from the capture or matches
-captures. With the declared jitter J and period P a row of arrivals is legal if nominal ones exist
-at least P apart, each followed by its own within J; taking every nominal arrival as early as it can
-be decides that without knowing them.
+captures.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from avrt.metrics.broken import Broken, earliest
+from avrt.metrics.executions import Work
+from avrt.metrics.messages import Messages
 from avrt.model.commands import Abort, Command, Dispatch, Preempt, Record, Resume
 from avrt.model.events import (
     Arrived,
@@ -38,49 +38,14 @@ from avrt.model.events import (
     StreamLost,
 )
 from avrt.model.records import JobRecord
-from avrt.model.supply import end_ns, given_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from avrt.model.spec import PipelineSpec, SourceSpec, StageSpec
-    from avrt.model.supply import Supply
+    from avrt.model.spec import PipelineSpec
 
-Kind = Literal[
-    "execution",
-    "rate",
-    "delay",
-    "gap",
-    "lost",
-    "told_late",
-    "unseen",
-    "supply",
-    "failure",
-    "skipped",
-]
 NEVER_NS = 1 << 62
 MOVES = frozenset((Dispatch, Preempt, Resume, Abort))
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """One thing that was not as declared.
-
-    Attributes:
-        subject: the task, source, device or stream.
-        index: of the job, or of the message in the order of arrival; None for a device or stream.
-        at_ns: when it began to be so.
-        declared_ns, found_ns: the figure, where it is one.
-        detail: the figure's name, or the reason.
-    """
-
-    kind: Kind
-    subject: str
-    index: int | None
-    at_ns: int
-    declared_ns: int | None = None
-    found_ns: int | None = None
-    detail: str = ""
 
 
 class Assumptions:
@@ -90,13 +55,13 @@ class Assumptions:
         self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._preemptive = {device.name for device in spec.devices if device.preemptive}
         self._supplies = {device.name: device.supply for device in spec.devices}
-        self._sources = {source.name: _Arrivals(spec, source) for source in spec.sources}
+        self._sources = {source.name: Messages(spec, source) for source in spec.sources}
         self._triggers = {
             stage.name: stage.trigger_input.source
             for stage in spec.stages
             if stage.trigger_input is not None
         }
-        self._work: dict[int, _Work] = {}
+        self._work: dict[int, Work] = {}
         self._now_ns = 0
         self._drained_ns = NEVER_NS
         self._of_responses: Broken | None = None
@@ -125,7 +90,7 @@ class Assumptions:
     @property
     def first_of_responses(self) -> Broken | None:
         """The first broken assumption on which the bounds of responses rest."""
-        return _earliest([self._of_responses, *self._overrunning()])
+        return earliest([self._of_responses, *self._overrunning()])
 
     @property
     def first(self) -> Broken | None:
@@ -138,7 +103,7 @@ class Assumptions:
         names = self._with_triggers(path)
         silent = [self._sources[name].silence(until_ns) for name in names if name in self._sources]
         own = [self._of_chains.get(name) for name in names]
-        return _earliest([self.first_of_responses, *own, *silent])
+        return earliest([self.first_of_responses, *own, *silent])
 
     def _with_triggers(self, path: Sequence[str]) -> list[str]:
         """Return these sources and stages, and all that triggers them."""
@@ -169,9 +134,9 @@ class Assumptions:
     def _tell(self, broken: Broken, *, along: str | None = None) -> None:
         """Note what is broken; what concerns chains only, for those along a source or stage."""
         if along is None:
-            self._of_responses = _earliest([self._of_responses, broken]) or broken
+            self._of_responses = earliest([self._of_responses, broken]) or broken
         else:
-            self._of_chains[along] = _earliest([self._of_chains.get(along), broken]) or broken
+            self._of_chains[along] = earliest([self._of_chains.get(along), broken]) or broken
 
     # What executed
 
@@ -181,7 +146,7 @@ class Assumptions:
                 work = self._work.get(command.job)
                 if work is None:
                     stage = self._stages[command.task]
-                    work = self._work[command.job] = _Work(command.task, command.index, stage)
+                    work = self._work[command.job] = Work(command.task, command.index, stage)
                 work.begin(command, at_ns, self._supplies[command.device])
             case Preempt() if command.job in self._work:
                 self._work[command.job].pause(at_ns)
@@ -209,7 +174,7 @@ class Assumptions:
             broken = Broken("failure", work.task, work.index, at_ns, detail=detail)
             self._tell(broken, along=work.stage.name)
 
-    def _tell_overruns(self, work: _Work, at_ns: int) -> None:
+    def _tell_overruns(self, work: Work, at_ns: int) -> None:
         for broken in work.overruns(at_ns):
             self._tell(broken)
 
@@ -231,150 +196,3 @@ class Assumptions:
             self._tell(
                 Broken("execution", task, index, job.end_ns, best_ns, job.executed_ns, "bcet")
             )
-
-
-class _Work:
-    """One job that was dispatched: what it has executed in all, and in its present segment."""
-
-    __slots__ = (
-        "device",
-        "index",
-        "is_aborted",
-        "part",
-        "since_ns",
-        "stage",
-        "supply",
-        "task",
-        "whole",
-    )
-
-    def __init__(self, task: str, index: int, stage: StageSpec) -> None:
-        self.task = task
-        self.index = index
-        self.stage = stage
-        self.whole = _Execution("wcet", stage.wcet_ns)
-        self.since_ns: int | None = None
-        self.is_aborted = False
-
-    def begin(self, command: Dispatch, at_ns: int, supply: Supply | None) -> None:
-        self.device, self.since_ns, self.supply = command.device, at_ns, supply
-        parts = self.stage.segments
-        limit_ns = parts[command.segment].wcet_ns if parts else self.stage.wcet_ns
-        self.part = _Execution("wcet of the segment", limit_ns)
-
-    def pause(self, at_ns: int) -> None:
-        if self.since_ns is not None:
-            self.whole.add(self.since_ns, at_ns, self.supply)
-            self.part.add(self.since_ns, at_ns, self.supply)
-            self.since_ns = None
-
-    def overruns(self, at_ns: int) -> Iterator[Broken]:
-        """Yield what has executed for longer than declared, from when it had all that it needs."""
-        if self.since_ns is not None:
-            self.pause(at_ns)
-            self.since_ns = at_ns
-        for part in (self.whole, self.part):
-            if part.done_ns > part.limit_ns:
-                assert part.full_ns is not None
-                found = (part.limit_ns, part.done_ns, part.name)
-                yield Broken("execution", self.task, self.index, part.full_ns, *found)
-
-
-@dataclass(slots=True)
-class _Execution:
-    """What was executed, of how much; `full_ns` is when it was all of that."""
-
-    name: str
-    limit_ns: int
-    done_ns: int = 0
-    full_ns: int | None = None
-
-    def add(self, from_ns: int, until_ns: int, supply: Supply | None) -> None:
-        missing_ns = self.limit_ns - self.done_ns
-        self.done_ns += given_ns(supply, from_ns, until_ns)
-        if self.full_ns is None and self.done_ns >= self.limit_ns:
-            self.full_ns = end_ns(supply, from_ns, missing_ns)
-
-
-class _Arrivals:
-    """The messages of one source against its declared period and its readers' jitter.
-
-    A reader that samples declares no jitter; the end of a chain counts on the arrival then.
-    """
-
-    def __init__(self, spec: PipelineSpec, source: SourceSpec) -> None:
-        self._source = source
-        triggered = [
-            stage
-            for stage in spec.stages
-            if stage.trigger_input is not None and stage.trigger_input.source == source.name
-        ]
-        matched = [
-            stage
-            for stage in spec.stages
-            if stage.sync is not None and source.name in [item.source for item in stage.inputs]
-        ]
-        readers = [s for s in spec.stages if source.name in [item.source for item in s.inputs]]
-        released = [*triggered, *matched]
-        self._jitter_ns = min((s.jitter_ns if s in released else 0 for s in readers), default=0)
-        self._release_jitter_ns = min((stage.jitter_ns for stage in triggered), default=None)
-        by_capture = any(s.sync or s.deadline_from == "capture" for s in spec.stages)
-        limits = [stage.jitter_ns for stage in released if by_capture]
-        self._delay_ns = min(limits, default=NEVER_NS)
-        self._matched = bool(matched)
-        self._index = -1
-        self._last_ns: int | None = None
-        self._nominal_ns = -NEVER_NS
-        self._capture_ns: int | None = None
-
-    def take(self, event: Arrived, at_ns: int) -> Iterator[tuple[Broken, bool]]:
-        """Yield what is not as declared, and whether it concerns chains only."""
-        self._index += 1
-        for broken in self._rate(min(event.log_ns, at_ns)):
-            yield broken, False
-        yield from self._captured(event.capture_ns, at_ns)
-
-    def silence(self, until_ns: int) -> Broken | None:
-        """Return that the next message should have been captured by then and was not."""
-        period_ns, capture_ns = self._source.period_ns, self._capture_ns
-        if period_ns is None or capture_ns is None or until_ns <= capture_ns + period_ns:
-            return None
-        found_ns, at_ns = until_ns - capture_ns, capture_ns + period_ns
-        if found_ns <= period_ns + self._jitter_ns:
-            return None
-        return Broken("gap", self._source.name, self._index + 1, at_ns, period_ns, found_ns)
-
-    def _rate(self, at_ns: int) -> Iterator[Broken]:
-        """Yield that a message came too close to the one before."""
-        jitter_ns, period_ns = self._release_jitter_ns, self._source.period_ns
-        if jitter_ns is None or period_ns is None:
-            return
-        nominal_ns = max(self._nominal_ns + period_ns, at_ns - jitter_ns)
-        if nominal_ns > at_ns:
-            last_ns = at_ns if self._last_ns is None else self._last_ns
-            yield Broken(
-                "rate", self._source.name, self._index, at_ns, period_ns, at_ns - last_ns, "arrival"
-            )
-            nominal_ns = at_ns
-        self._nominal_ns, self._last_ns = nominal_ns, at_ns
-
-    def _captured(self, capture_ns: int, at_ns: int) -> Iterator[tuple[Broken, bool]]:
-        name, period_ns, jitter_ns = self._source.name, self._source.period_ns, self._jitter_ns
-        late_ns = at_ns - capture_ns
-        if not 0 <= late_ns <= jitter_ns:
-            passed_ns = min(at_ns, capture_ns + jitter_ns)
-            is_harmless = late_ns <= self._delay_ns and (late_ns >= 0 or self._delay_ns == NEVER_NS)
-            yield Broken("delay", name, self._index, passed_ns, jitter_ns, late_ns), is_harmless
-        before_ns, self._capture_ns = self._capture_ns, capture_ns
-        if before_ns is None or period_ns is None:
-            return
-        apart_ns = capture_ns - before_ns
-        if apart_ns > period_ns:
-            since_ns = before_ns + period_ns
-            yield Broken("gap", name, self._index, since_ns, period_ns, apart_ns), True
-        elif apart_ns < period_ns and self._matched:
-            yield Broken("rate", name, self._index, at_ns, period_ns, apart_ns, "capture"), False
-
-
-def _earliest(found: Sequence[Broken | None]) -> Broken | None:
-    return min((b for b in found if b is not None), key=lambda b: b.at_ns, default=None)

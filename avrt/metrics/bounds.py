@@ -14,7 +14,7 @@ from avrt.metrics.run import longest_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from avrt.metrics.assumptions import Broken
+    from avrt.metrics.broken import Broken
     from avrt.metrics.run import ChainFigures, RunFigures, StageFigures
 
     Limits = Mapping[str, int | None]

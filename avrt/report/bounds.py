@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from avrt.analysis.figure import Figure
-    from avrt.metrics.assumptions import Broken, Kind
     from avrt.metrics.bounds import Above, WorstOfRuns
+    from avrt.metrics.broken import Broken, Kind
     from avrt.metrics.run import RunFigures
 
 Verdict = Literal["holds", "assumption broken", "model broken", "unknown"]

@@ -14,8 +14,8 @@ from worlds import worlds
 import avrt.report.bounds as told
 from avrt.analysis.bounds import Bounds, bounds
 from avrt.drivers.simulate import simulate
-from avrt.metrics.assumptions import Broken
 from avrt.metrics.bounds import Above, worst_of_runs
+from avrt.metrics.broken import Broken
 from avrt.metrics.run import RunFigures
 from avrt.model.commands import Abort, Dispatch, Preempt, Record, Resume
 from avrt.model.events import (
