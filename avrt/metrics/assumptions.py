@@ -7,6 +7,8 @@ the kernel and keeps the first thing that was not as declared:
 * rate: a message came closer to the one before than period and jitter allow;
 * delay: it came later after its capture than the jitter, or before its capture;
 * gap: the next message was captured later than a period after the one before;
+* phase: under a table, message k of a source that releases a stage did not arrive at k periods
+  from time 0, up to the jitter later;
 * lost: a device or a stream was lost, and its work went elsewhere or nowhere;
 * told_late: the kernel learned of a release after its nominal time (the wall clock's driver);
 * unseen: part of the record is damaged, so nobody knows;
@@ -15,7 +17,8 @@ the kernel and keeps the first thing that was not as declared:
 
 Gap, failure and skipped matter only to chains along the source or stage, or along a stage that it
 triggers, and so does delay, unless a stage counts its deadline from the capture or matches
-captures.
+captures. Under a table they matter to responses too: those of sources that release a stage, and all
+that leaves a stage without a result.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ class Assumptions:
             for stage in spec.stages
             if stage.trigger_input is not None
         }
+        self._has_table = spec.table is not None
         self._work: dict[int, Work] = {}
         self._now_ns = 0
         self._drained_ns = NEVER_NS
@@ -90,7 +94,9 @@ class Assumptions:
     @property
     def first_of_responses(self) -> Broken | None:
         """The first broken assumption on which the bounds of responses rest."""
-        return earliest([self._of_responses, *self._overrunning()])
+        until_ns = self._until_ns
+        absent = [source.absence(until_ns) for source in self._sources.values()]
+        return earliest([self._of_responses, *self._overrunning(), *absent])
 
     @property
     def first(self) -> Broken | None:
@@ -99,7 +105,7 @@ class Assumptions:
 
     def first_along(self, path: Sequence[str]) -> Broken | None:
         """Return the first broken one on which a chain along these sources and stages rests."""
-        until_ns = min(self._now_ns, self._drained_ns)
+        until_ns = self._until_ns
         names = self._with_triggers(path)
         silent = [self._sources[name].silence(until_ns) for name in names if name in self._sources]
         own = [self._of_chains.get(name) for name in names]
@@ -114,6 +120,11 @@ class Assumptions:
                 names[above] = None
                 above = self._triggers.get(above)
         return list(names)
+
+    @property
+    def _until_ns(self) -> int:
+        """Up to when messages are waited for."""
+        return min(self._now_ns, self._drained_ns)
 
     # What came
 
@@ -172,7 +183,7 @@ class Assumptions:
         if isinstance(event, Failed | Hung):
             detail = event.fault if isinstance(event, Failed) else "hang"
             broken = Broken("failure", work.task, work.index, at_ns, detail=detail)
-            self._tell(broken, along=work.stage.name)
+            self._tell(broken, along=None if self._has_table else work.stage.name)
 
     def _tell_overruns(self, work: Work, at_ns: int) -> None:
         for broken in work.overruns(at_ns):
@@ -190,7 +201,7 @@ class Assumptions:
             self._tell(Broken("told_late", task, index, job.release_ns, 0, late_ns, "release"))
         if job.outcome == "skipped" and job.reason != "busy":
             broken = Broken("skipped", task, index, job.end_ns, detail=job.reason)
-            self._tell(broken, along=job.stage)
+            self._tell(broken, along=None if self._has_table else job.stage)
         best_ns = self._stages[task].bcet_ns or 1
         if job.outcome in {"met", "late"} and job.executed_ns < best_ns:
             self._tell(

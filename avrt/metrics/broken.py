@@ -13,6 +13,7 @@ Kind = Literal[
     "rate",
     "delay",
     "gap",
+    "phase",
     "lost",
     "told_late",
     "unseen",
@@ -30,7 +31,7 @@ class Broken:
         subject: the task, source, device or stream.
         index: of the job, or of the message in the order of arrival; None for a device or stream.
         at_ns: when it began to be so.
-        declared_ns, found_ns: the figure, where it is one.
+        declared_ns, found_ns: the figure, where it is one; of a phase, the planned and found time.
         detail: the figure's name, or the reason.
     """
 

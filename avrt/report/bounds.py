@@ -29,6 +29,7 @@ SAID: Mapping[Kind, str] = {
     "rate": "came {found} after the one before by {detail}, period {declared}",
     "delay": "came {found} after its capture, jitter {declared}",
     "gap": "was captured {found} after the one before, period {declared}",
+    "phase": "came at {found}, planned for {declared}",
     "lost": "was lost",
     "told_late": "was released {found} before the kernel was told",
     "unseen": "is damaged",

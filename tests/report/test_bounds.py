@@ -9,6 +9,7 @@ from builder import device, stage, timer
 from hypothesis import given
 from hypothesis import strategies as st
 from test_findings import pipeline
+from watched import arrivals, broken, run
 from worlds import worlds
 
 import avrt.report.bounds as told
@@ -103,36 +104,6 @@ def test_a_bound_that_is_too_small_is_told_with_the_first_job_above_it(world):
 
 
 # What explains an observation above its bound
-
-
-def run(spec, *, cost=lambda _task, _index: None, feed=(), until_ns=400):
-    """Run a pipeline; a cost of None is the wcet."""
-    wcet_ns = {task: s.wcet_ns for s in spec.stages for task in s.task_names}
-    figures = RunFigures(spec)
-    simulation = simulate(
-        spec,
-        until_ns=until_ns,
-        execution=lambda task, index: cost(task, index) or wcet_ns[task],
-        feed=feed,
-        watch=figures.watch,
-    )
-    for record in simulation.records:
-        figures.add(record)
-    return check_bounds(figures)
-
-
-def arrivals(name, *times, first=1):
-    """Arrivals at these times, or at `(arrival, capture)`."""
-    pairs = [at if isinstance(at, tuple) else (at, at) for at in times]
-    return [
-        (at, Arrived(name, n, capture, at, -first - n)) for n, (at, capture) in enumerate(pairs)
-    ]
-
-
-def broken(check):
-    """The kind, subject, index and time of what is told to be broken."""
-    cause = check.assumption
-    return None if cause is None else (cause.kind, cause.subject, cause.index, cause.at_ns)
 
 
 TWO = (timer("a", 20, wcet_ns=4, deadline_ns=15), timer("b", 20, wcet_ns=6, deadline_ns=20))
