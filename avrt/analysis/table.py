@@ -13,6 +13,7 @@ as its wcet, when every release of a cycle has a start, and when each job ends i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from avrt.model.graph import release_periods, topological_order
@@ -51,6 +52,8 @@ class Line:
         root: the source or timer that begins it; "" for a synchronised set.
         nominal_ns: when its root arrives; of a set its earliest capture.
         starts_ns: by task.
+        is_whole: every job publishes; else what waits for several messages is released by a
+            timeout at times, and nothing is known of it.
     """
 
     root: str
@@ -58,6 +61,7 @@ class Line:
     releases: tuple[Moment, ...]
     starts_ns: Mapping[str, tuple[int, ...]]
     outputs: tuple[Moment, ...]
+    is_whole: bool = True
 
     def over(self, cycles: int, cycle_ns: int) -> list[Moment]:
         """Return the outputs of that many cycles in a row."""
@@ -142,7 +146,8 @@ def released(
             release_of(stage, index, (), jitter_ns) for index in range(cycle_ns // stage.period_ns)
         )
     names = releasers(stage)
-    groups = [line.outputs for name in names if (line := lines[name]) is not None]
+    known = [line for name in names if (line := lines[name]) is not None]
+    groups = [line.outputs for line in known if line.is_whole or stage.sync is None]
     if len(groups) < len(names) or len({len(group) for group in groups}) > 1:
         return None
     moments = enumerate(zip(*groups, strict=True))
@@ -205,12 +210,35 @@ def _run(
         starts[task] = _taken(row, table.cycle_ns, [release.planned_ns for release in releases])
     together = zip(*starts.values(), strict=True)
     outputs = tuple(published(stage, *pair) for pair in zip(releases, together, strict=True))
+    is_whole = not _loses_jobs(stage, releases, starts, table.cycle_ns)
+    if stage.period_ns is None:
+        made = [lines[name] for name in releasers(stage)]
+        is_whole = is_whole and all(line is not None and line.is_whole for line in made)
     if stage.trigger_input is None:
         root = "" if stage.period_ns is None else stage.name
-        return Line(root, tuple(r.capture_ns for r in releases), releases, starts, outputs)
+        nominal_ns = tuple(release.capture_ns for release in releases)
+        return Line(root, nominal_ns, releases, starts, outputs, is_whole)
     before = lines[stage.trigger_input.source]
     assert before is not None
-    return Line(before.root, before.nominal_ns, releases, starts, outputs)
+    return Line(before.root, before.nominal_ns, releases, starts, outputs, is_whole)
+
+
+def _loses_jobs(
+    stage: StageSpec,
+    releases: Sequence[Moment],
+    starts: Mapping[str, Sequence[int]],
+    cycle_ns: int,
+) -> bool:
+    """Whether a job may be stopped by its budget, or be skipped or shed because another waits."""
+    if stage.on_overrun == "abort" and (stage.budget_ns or stage.wcet_ns) < stage.wcet_ns:
+        return True
+    lasts: list[int] = [max(together) for together in zip(*starts.values(), strict=True)]
+    pairs = zip(lasts, releases, strict=True)
+    open_ns = max(last + stage.wcet_ns - release.earliest_ns for last, release in pairs)
+    times = [release.earliest_ns for release in releases]
+    apart_ns = min(b - a for a, b in pairwise((*times, times[0] + cycle_ns)))
+    waiting_max = 1 if stage.on_miss == "skip_next" else stage.queue
+    return open_ns > apart_ns * waiting_max
 
 
 def _taken(row: Sequence[int], cycle_ns: int, ready_ns: Sequence[int]) -> tuple[int, ...]:

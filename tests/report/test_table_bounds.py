@@ -22,11 +22,11 @@ from pipelines import examples
 JITTER_NS = 2
 
 
-def tabled(*stages, **starts):
-    """A pipeline with a table of 20 ns; sources send every 20 ns."""
+def tabled(*stages, cycle_ns=20, **starts):
+    """A pipeline with a table; sources send every 20 ns."""
     spec = pipeline(*stages, period_ns=20)
     rows = tuple(TableRow(task=task, starts_ns=times) for task, times in starts.items())
-    spec = replace(spec, policy="table", table=TableSpec(cycle_ns=20, rows=rows))
+    spec = replace(spec, policy="table", table=TableSpec(cycle_ns=cycle_ns, rows=rows))
     check(spec)
     return spec
 
@@ -155,3 +155,21 @@ def test_no_run_out_of_phase_breaks_the_model(lidar, gnss, late_ns):
         feeds.append(arrivals(name, *times, first=first))
     check = run(WHOLE, feed=together(*feeds), until_ns=200)
     assert check.verdict != "model broken", check
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"budget_ns": 1, "on_overrun": "abort"}, {"on_miss": "skip_next"}, {"queue": 1}],
+)
+def test_a_set_that_waits_for_a_stage_without_every_result_has_no_bound(keys):
+    """Both jobs of a cycle start after the second was released."""
+    ego = stage("ego", "g", **{"wcet_ns": 2, "bcet_ns": 2, "deadline_ns": 40, **keys})
+    after = replace(AFTER, deadline_ns=40, sync=SyncSpec(tolerance_ns=0, timeout_ns=60))
+    times = range(0, 400, 20)
+    feed = together(arrivals("s", *times), arrivals("g", *times, first=500))
+    for head in (ego, replace(ego, budget_ns=2, on_miss="continue", queue=4)):
+        check = run(tabled(head, after, cycle_ns=40, ego=(22, 24), join=(26, 31)), feed=feed)
+        assert check.stages["ego"].bound.ns == 24
+        assert check.above == [], check
+        label = "unknown" if head is ego else "exact"
+        assert check.stages["join"].bound.label == label
