@@ -6,24 +6,29 @@ window analysis of several slots and the busy periods of EDF take many times as 
 an analysis takes about two seconds; beyond it everything is unknown, and `avrt check` looks at it
 all the same.
 
-Where execution has overheads, the pipeline is given with them in its wcets.
+Where execution has overheads the pipeline is looked at with them in its wcets. What is exact for
+that one is a bound for a run, which need not have to pay as much.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.analysis.figure import Figure, unknown
+from avrt.analysis.overheads import with_overheads
 from avrt.analysis.schedulability import analyse
+from avrt.model.scenario import NO_OVERHEADS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from avrt.model.scenario import OverheadSpec
     from avrt.model.spec import PipelineSpec
 
 EFFORT_MAX = 20_000
 EFFORT_OF_SEARCH = 25  # for each slot
+UNCOUNTED = "how often a job is resumed, at a cost, has no known bound"
 TOO_LARGE = "too many tasks to analyse for a report; avrt check does"
 
 
@@ -35,22 +40,38 @@ class Bounds:
     chains: Mapping[str, Figure]
 
 
-def bounds(spec: PipelineSpec, *, why_none: str = "") -> Bounds:
+def bounds(
+    spec: PipelineSpec,
+    overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
+    *,
+    why_none: str = "",
+) -> Bounds:
     """Return the bounds of a checked pipeline.
 
     All are unknown where it is too large, or where the caller says why there are none.
+
+    Args:
+        spec: the pipeline.
+        overheads: what scheduling costs in a run, by device.
+        why_none: why nothing bounds a run.
     """
     if not why_none and effort(spec) > EFFORT_MAX:
         why_none = TOO_LARGE
-    if why_none:
+    charged = None if why_none else with_overheads(spec, overheads) if overheads else spec
+    if charged is None:
+        why_none = why_none or UNCOUNTED
         none = unknown(why_none)
         return Bounds(
             {stage.name: none for stage in spec.stages}, {chain.name: none for chain in spec.chains}
         )
-    findings = analyse(spec)
+    findings = analyse(charged)
+
+    def told(figure: Figure) -> Figure:
+        return replace(figure, label="bound") if overheads and figure.label == "exact" else figure
+
     return Bounds(
-        {stage.name: stage.response for stage in findings.stages},
-        {chain.name: chain.latency for chain in findings.chains},
+        {stage.name: told(stage.response) for stage in findings.stages},
+        {chain.name: told(chain.latency) for chain in findings.chains},
     )
 
 

@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from avrt.analysis.bounds import bounds
-from avrt.drivers.scenario import assumed, run_unrecorded
+from avrt.drivers.scenario import run_unrecorded
 from avrt.metrics.bounds import chains_above, stages_above, worst_of_runs
 from avrt.metrics.probability import Probability, miss_probability
 
@@ -92,8 +92,7 @@ class ManyRuns:
 def run_many(prepared: Prepared, first_seed: int, count: int) -> ManyRuns:
     """Run a scenario with the seeds `first_seed`, `first_seed + 1`, ..., `count` of them."""
     spec = prepared.spec
-    pipeline, why_none = assumed(spec)
-    known = bounds(pipeline, why_none=why_none)
+    known = bounds(spec.pipeline, spec.overheads)
     runs = _run_all(prepared, range(first_seed, first_seed + count), known)
     return ManyRuns(
         first_seed,

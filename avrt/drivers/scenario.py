@@ -11,7 +11,6 @@ from heapq import merge
 from math import ceil
 from typing import TYPE_CHECKING
 
-from avrt.analysis.overheads import with_overheads
 from avrt.drivers.arrivals import arrivals
 from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from avrt.model.events import Event
     from avrt.model.execution import DrawnModel
     from avrt.model.scenario import ScenarioSpec
-    from avrt.model.spec import PipelineSpec
 
     PreparedModel = DrawnModel | dict[str, DrawnModel]
 
@@ -85,22 +83,12 @@ def run_unrecorded(prepared: Prepared, seed: int, *, watched: bool = False) -> S
     return observed.run("")
 
 
-def assumed(scenario: ScenarioSpec) -> tuple[PipelineSpec, str]:
-    """Return the pipeline as the analyses are to see it, and why they cannot bound it if so."""
-    if not scenario.overheads:
-        return scenario.pipeline, ""
-    inflated = with_overheads(scenario.pipeline, scenario.overheads)
-    if inflated is None:
-        return scenario.pipeline, "how often a job is resumed, at a cost, has no known bound"
-    return inflated, ""
-
-
 class _Observed:
     """Draws figures from the commands of a run."""
 
     def __init__(self, scenario: ScenarioSpec) -> None:
         self._expect = scenario.expect
-        self.figures = RunFigures(scenario.pipeline, *assumed(scenario))
+        self.figures = RunFigures(scenario.pipeline, scenario.overheads)
         self._firsts = Firsts()
         self._windows = Windows(scenario.expect, self.figures.stages)
         self._has_windows = any(item.window is not None for item in scenario.expect)

@@ -15,18 +15,17 @@ from avrt.logs.record.journal import Journal
 from avrt.model.commands import Command, Dispatch, Record, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
 from avrt.model.records import JobRecord
+from avrt.model.scenario import NO_OVERHEADS, OverheadSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from avrt.model.records import AnyRecord
-    from avrt.model.scenario import OverheadSpec
     from avrt.model.spec import PipelineSpec
 
     Execution = Callable[[str, int], int | None]
 
 
-NO_OVERHEADS: Mapping[str, OverheadSpec] = MappingProxyType({})
 IN_STEP: Mapping[str, int] = MappingProxyType({})
 
 

@@ -3,7 +3,8 @@
 A bound is a promise only as long as the declared figures are true. This listens to every call of
 the kernel and keeps the first thing that was not as declared:
 
-* execution: a job, or a segment of one, executed longer than its wcet, or shorter than its bcet;
+* execution: a job, or a segment of one, executed longer than its wcet, without what overheads
+  were charged to it, or shorter than its bcet;
 * rate: a message came closer to the one before than period and jitter allow;
 * delay: it came later after its capture than the jitter, or before its capture;
 * gap: the next message was captured later than a period after the one before;
@@ -41,20 +42,25 @@ from avrt.model.events import (
     StreamLost,
 )
 from avrt.model.records import JobRecord
+from avrt.model.scenario import NO_OVERHEADS, OverheadSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from avrt.model.spec import PipelineSpec
 
 NEVER_NS = 1 << 62
+FREE = OverheadSpec()
 MOVES = frozenset((Dispatch, Preempt, Resume, Abort))
 
 
 class Assumptions:
     """The first assumption that a run broke: of those behind responses, and of all."""
 
-    def __init__(self, spec: PipelineSpec) -> None:
+    def __init__(
+        self, spec: PipelineSpec, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
+    ) -> None:
+        self._overheads = overheads
         self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._preemptive = {device.name for device in spec.devices if device.preemptive}
         self._supplies = {device.name: device.supply for device in spec.devices}
@@ -158,11 +164,12 @@ class Assumptions:
                 if work is None:
                     stage = self._stages[command.task]
                     work = self._work[command.job] = Work(command.task, command.index, stage)
-                work.begin(command, at_ns, self._supplies[command.device])
+                costs = self._overheads.get(command.device, FREE)
+                work.begin(command, at_ns, self._supplies[command.device], costs)
             case Preempt() if command.job in self._work:
                 self._work[command.job].pause(at_ns)
             case Resume() if command.job in self._work:
-                self._work[command.job].since_ns = at_ns
+                self._work[command.job].resume(at_ns)
             case Abort() if command.job in self._work:
                 work = self._work[command.job]
                 work.is_aborted = True

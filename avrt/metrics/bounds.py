@@ -53,7 +53,7 @@ def stages_above(figures: RunFigures, limits: Limits) -> dict[str, Above]:
 
 def chains_above(figures: RunFigures, limits: Limits) -> dict[str, Above]:
     """Return the first output above its limit of every chain that has one."""
-    paths = {chain.name: chain.path for chain in figures.assumed.chains}
+    paths = {chain.name: chain.path for chain in figures.spec.chains}
     found = {
         name: _above(_outputs(chain), limits[name], figures.assumptions.first_along(paths[name]))
         for name, chain in figures.chains.items()

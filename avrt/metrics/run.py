@@ -29,12 +29,14 @@ from avrt.model.records import (
     VoteRecord,
     WindowRecord,
 )
+from avrt.model.scenario import NO_OVERHEADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from avrt.model.commands import Command
     from avrt.model.events import Event
+    from avrt.model.scenario import OverheadSpec
     from avrt.model.spec import PipelineSpec
 
 MISSES_KEPT = 20
@@ -207,17 +209,15 @@ class RunFigures:
 
     Args:
         spec: the pipeline.
-        assumed: the pipeline as the analyses are to see it, where that differs: its wcets hold
-            what the run adds to every execution.
-        why_unbounded: why no analysis can bound the run, if none can.
+        overheads: what scheduling costs in the run, by device.
     """
 
     def __init__(
-        self, spec: PipelineSpec, assumed: PipelineSpec | None = None, why_unbounded: str = ""
+        self, spec: PipelineSpec, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
     ) -> None:
-        self.assumed = assumed or spec
-        self.why_unbounded = why_unbounded
-        self.assumptions = Assumptions(self.assumed)
+        self.spec = spec
+        self.overheads = overheads
+        self.assumptions = Assumptions(spec, overheads)
         self.stages = {stage.name: StageFigures() for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}
         self.misses: list[MissRecord] = []

@@ -7,6 +7,7 @@ sources, devices, chains) exists in the pipeline.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from avrt.model.records import OUTCOMES
@@ -126,6 +127,9 @@ class OverheadSpec:
     def resume_ns(self) -> int:
         """What a resume after a preemption costs."""
         return self.decision_ns + self.switch_ns
+
+
+NO_OVERHEADS: Mapping[str, OverheadSpec] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class BoundsCheck:
 
 def check_bounds(figures: RunFigures) -> BoundsCheck:
     """Compare all observations of a run with the bounds of its pipeline."""
-    known = bounds(figures.assumed, why_none=figures.why_unbounded)
+    known = bounds(figures.spec, figures.overheads)
     jobs = stages_above(figures, {name: figure.ns for name, figure in known.stages.items()})
     outputs = chains_above(figures, {name: figure.ns for name, figure in known.chains.items()})
     return BoundsCheck(

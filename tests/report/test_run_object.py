@@ -101,7 +101,7 @@ def test_the_keys_of_the_bounds_are_documented():
     high = JobRecord(1, 1, "it", "it", 1, 0, 0, 5, 0, 2 * 10**7, "late", "", 9, None, None, ())
     data.figures.add(high)
     stage = StageSpec(name="it", device="cpu", wcet_ns=1, deadline_ns=5, period_ns=10)
-    data.figures.assumed = replace(data.pipeline, stages=(stage,), chains=())
+    data.figures.spec = replace(data.pipeline, stages=(stage,), chains=())
     data.figures.chains.clear()
     bounds = check_bounds(data.figures).data()
     row = bounds["stages"]["it"]
