@@ -171,5 +171,5 @@ def test_a_set_that_waits_for_a_stage_without_every_result_has_no_bound(keys):
         check = run(tabled(head, after, cycle_ns=40, ego=(22, 24), join=(26, 31)), feed=feed)
         assert check.stages["ego"].bound.ns == 24
         assert check.above == [], check
-        label = "unknown" if head is ego else "exact"
+        label = "unknown" if head is ego else "bound"
         assert check.stages["join"].bound.label == label
