@@ -40,7 +40,7 @@ class Change:
     Attributes:
         key: where it stands in the pipeline file.
         what: the change in words.
-        relative: how large it is: 0.1 is ten per cent; 0 costs no time at all.
+        relative: how many times the lesser figure the difference is; 0 costs no time at all.
         spec: the pipeline with the change made.
     """
 
@@ -57,12 +57,15 @@ class Sensitivity:
     Attributes:
         wcet_ns: by stage, the longest wcet, all else unchanged.
         factor: all wcets may be that many times as long.
+        first: stages and chains that are not shown to meet their limits beyond it; of several that
+            one test leaves unknown, those with the least room now.
         period_ns: by source and timer stage, the shortest period.
     """
 
     wcet_ns: Mapping[str, int]
     factor: float
     period_ns: Mapping[str, int]
+    first: tuple[str, ...] = ()
 
 
 def sensitivity(spec: PipelineSpec) -> Sensitivity:
@@ -78,7 +81,23 @@ def sensitivity(spec: PipelineSpec) -> Sensitivity:
         name: _first(_verdict_of(with_period, spec, name), 0, now_ns)
         for name, now_ns in _paces(spec).items()
     }
-    return Sensitivity(wcet_ns, factor / FINENESS, period_ns)
+    return Sensitivity(wcet_ns, factor / FINENESS, period_ns, _first_to_fail(spec, factor))
+
+
+def _first_to_fail(spec: PipelineSpec, factor: int) -> tuple[str, ...]:
+    """Return what is not shown to be in time when wcets grow beyond a factor in thousandths."""
+    beyond = analyse(with_factor(spec, factor + max(2, factor // FINENESS)))
+    late = [item for item in beyond.stages if item.slack_ns is not None and item.slack_ns < 0]
+    chains = [item.name for item in beyond.chains if item.verdict != "meets"]
+    if late or not [item for item in beyond.stages if item.verdict != "meets"]:
+        return (*(item.name for item in late), *chains)
+    now = analyse(spec)
+    open_ns = {
+        item.name: now.stage(item.name).slack_ns or 0
+        for item in beyond.stages
+        if item.verdict != "meets"
+    }
+    return tuple(sorted(open_ns, key=lambda name: open_ns[name])[:1])
 
 
 def remedies(spec: PipelineSpec) -> list[Change]:
@@ -255,7 +274,7 @@ def _wcets(spec: PipelineSpec) -> Iterator[Change]:
         name, now_ns = stage.name, stage.wcet_ns
         if meets(with_wcet(spec, name, 1)):
             ns = _last(_verdict_of(with_wcet, spec, name), 1, now_ns)
-            what = f"wcet of {name} to at most {format_ns(ns)}"
+            what = f"wcet of {name} to at most {format_ns(ns)} ({ns / now_ns - 1:+.1%})"
             key = ("stages", name, "wcet")
             yield Change(key, what, now_ns / ns - 1, with_wcet(spec, name, ns))
 
@@ -269,7 +288,7 @@ def _deadlines(spec: PipelineSpec) -> Iterator[Change]:
             continue
         if meets(with_deadline(spec, name, most_ns)):
             ns = _first(_verdict_of(with_deadline, spec, name), now_ns, most_ns)
-            what = f"deadline of {name} to at least {format_ns(ns)}"
+            what = f"deadline of {name} to at least {format_ns(ns)} ({ns / now_ns - 1:+.1%})"
             key = ("stages", name, "deadline")
             yield Change(key, what, ns / now_ns - 1, with_deadline(spec, name, ns))
 
@@ -283,11 +302,11 @@ def _rates(spec: PipelineSpec) -> Iterator[Change]:
             changed = with_period(spec, name, ns)
             if name in sources:
                 what, key = (
-                    f"rate of {name} to at most {format_rate(ns)}",
+                    f"rate of {name} to at most {format_rate(ns)} ({now_ns / ns - 1:+.1%})",
                     ("sources", name, "rate"),
                 )
             else:
-                what = f"period of {name} to at least {format_ns(ns)}"
+                what = f"period of {name} to at least {format_ns(ns)} ({ns / now_ns - 1:+.1%})"
                 key = ("stages", name, "period")
             yield Change(key, what, ns / now_ns - 1, changed)
 

@@ -62,7 +62,7 @@ def run(options: Namespace) -> int:
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
     room: Sensitivity | None = None
-    changes: list[Change] = []
+    changes: list[Change] | None = None
     with progress_bar("analysing; --quick leaves most out", wanted=not options.json):
         findings = judge(spec)
         if not options.quick and findings.verdict == "meets":
@@ -70,7 +70,7 @@ def run(options: Namespace) -> int:
         elif not options.quick:
             changes = remedies(spec)
     if options.json:
-        show_json(check_object(spec, findings, room, changes))
+        show_json(check_object(spec, findings, room, changes or []))
     else:
         _show(spec, findings, room, changes)
         show(f"{options.pipeline}: sound; {SAID[findings.verdict]}")
@@ -81,7 +81,10 @@ def run(options: Namespace) -> int:
 
 
 def _show(
-    spec: PipelineSpec, findings: Findings, room: Sensitivity | None, changes: list[Change]
+    spec: PipelineSpec,
+    findings: Findings,
+    room: Sensitivity | None,
+    changes: list[Change] | None,
 ) -> None:
     show(_device_table(spec, findings))
     show(_stage_table(spec, findings, room))
@@ -96,9 +99,10 @@ def _show(
             show(Text(f"{finding.name}: {finding.why}", style=STYLES[finding.verdict]))
     if room is not None:
         _show_room(spec, room)
-    for place, change in enumerate(changes[:REMEDIES_SHOWN]):
-        how = f" ({change.relative:+.1%})" if change.relative else ""
-        show(f"{'enough would be' if place == 0 else 'or'}: {change.what}{how}")
+    for place, change in enumerate((changes or [])[:REMEDIES_SHOWN]):
+        show(f"{'enough would be' if place == 0 else 'or'}: {change.what}")
+    if changes == []:
+        show("no single change that was tried is enough")
 
 
 def _unbound(spec: PipelineSpec) -> Iterator[str]:
@@ -109,7 +113,8 @@ def _unbound(spec: PipelineSpec) -> Iterator[str]:
 
 
 def _show_room(spec: PipelineSpec, room: Sensitivity) -> None:
-    show(f"all wcets may be {room.factor:.3g} times as long")
+    beyond = f"; beyond it {', '.join(room.first)} may not be in time" if room.first else ""
+    show(f"all wcets may be {room.factor:.3g} times as long, as far as it can be shown{beyond}")
     sources = {source.name for source in spec.sources}
     for name, ns in room.period_ns.items():
         pace = (
@@ -258,6 +263,7 @@ def check_object(
         else {
             "wcet_ns": dict(room.wcet_ns),
             "factor": room.factor,
+            "first": list(room.first),
             "period_ns": dict(room.period_ns),
         },
         "remedies": [

@@ -80,6 +80,8 @@ def load(path: str | Path) -> LoadedPipeline:
 def parse(content: str, path: str) -> LoadedPipeline:
     """Read and check the text of a pipeline file; `path` stands for it in the messages."""
     root = read_yaml(content, path)
+    if isinstance(root.value, dict) and "scenario" in root.value:
+        raise root.fail("this is a scenario, not a pipeline; give it to avrt simulate")
     return LoadedPipeline(_pipeline(root), content, path, root)
 
 

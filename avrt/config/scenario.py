@@ -45,6 +45,8 @@ class LoadedScenario:
     def __init__(self, path: Path) -> None:
         """Read and check a scenario file; SpecError says in one line where and what is wrong."""
         root = read_yaml(read_text(path, "scenario"), str(path), "scenario")
+        if isinstance(root.value, dict) and "stages" in root.value:
+            raise root.fail("this is a pipeline, not a scenario; write a scenario that names it")
         values = section(root, SCENARIO_KEYS)
         folder = path.parent
         pipeline_path = folder / str(values["pipeline"])

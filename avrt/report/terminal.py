@@ -110,9 +110,12 @@ def _stages(summary: RunSummary) -> Table:
     table.add_column(response, justify="right")
     table.add_column("bound", justify="right")
     table.add_column("deadline", justify="right")
-    table.add_column("execution p50/p95/p99/max\nmeasured here, host time", justify="right")
+    computed = _has_computed(summary)
+    how = "measured here, host time" if computed else summary.timing
+    table.add_column(f"execution p50/p95/p99/max\n{how}", justify="right")
     table.add_column("wcet", justify="right")
-    table.add_column("warm-up", justify="right")
+    if computed:
+        table.add_column("warm-up", justify="right")
     for spec in summary.pipeline.stages:
         stage = summary.figures.stages[spec.name]
         jobs = stage.jobs()
@@ -126,11 +129,19 @@ def _stages(summary: RunSummary) -> Table:
             four(stage.response),
             _bound(summary.bounds.stages[spec.name]),
             _ms(spec.deadline_ns),
-            Text(four(stage.host_execution), style="red" if over else ""),
+            Text(
+                four(stage.host_execution if computed else stage.execution),
+                style="red" if over else "",
+            ),
             _ms(spec.wcet_ns),
-            _ms(warm_ns) if warm_ns else "-",
+            *([_ms(warm_ns) if warm_ns else "-"] if computed else []),
         )
     return table
+
+
+def _has_computed(summary: RunSummary) -> bool:
+    """Whether any stage did compute; in a simulation none does."""
+    return any(stage.first_ns is not None for stage in summary.figures.stages.values())
 
 
 def _outcomes_seen(summary: RunSummary) -> list[str]:
@@ -306,7 +317,8 @@ def _footer(summary: RunSummary) -> Text:
     if summary.record is not None:
         text += f"record {summary.record}\n"
     if len(shown) == 4:
-        text += f"measured on {shown[0]}, {shown[1]} cores, Python {shown[2]}, {shown[3]}"
+        done = "measured" if _has_computed(summary) else "simulated"
+        text += f"{done} on {shown[0]}, {shown[1]} cores, Python {shown[2]}, {shown[3]}"
     return Text(text, style="dim")
 
 

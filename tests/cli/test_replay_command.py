@@ -186,7 +186,10 @@ def test_what_is_known_to_miss_runs_at_the_wall_clock_by_force_only(
     assert refused.code == 2
     assert f"{path}:6" in refused.err
     assert "it can take 60 ms of 50 ms, 10 ms too long" in refused.err
-    assert "enough would be: wcet of it to at most 50 ms; --force runs it anyway" in refused.err
+    assert (
+        "enough would be: wcet of it to at most 50 ms (-16.7%); --force runs it anyway"
+        in refused.err
+    )
     assert not run.exists()
     forced = call("replay", log, "-p", path, *wall, "--force")
     assert forced.code == 0

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from avrt.config.pipeline import parse
 from avrt.config.scenario import LoadedScenario
 from avrt.errors import SpecError
 from avrt.model.execution import ByDevice, Constant, LogNormal, Mixture, Normal, Recorded, Uniform
@@ -396,3 +397,11 @@ def test_a_mistyped_rate_is_told_before_it_takes_for_ever(told):
         "s.yaml:3: duration: about 1e+09 messages and timer releases in that time; "
         "expected at most 1e+08: shorten it, or lower the rates"
     )
+
+
+def test_a_pipeline_is_no_scenario_and_a_scenario_no_pipeline(told):
+    assert told(PIPELINE) == (
+        "s.yaml:1: this is a pipeline, not a scenario; write a scenario that names it"
+    )
+    with pytest.raises(SpecError, match=r"x\.yaml:1: this is a scenario, not a pipeline; give it"):
+        parse(HEAD, "x.yaml")

@@ -219,7 +219,7 @@ def test_any_name_is_shown_as_it_is(tmp_path, name):
     assert f"{name}: 1 job ran without {name}" in text
     assert f"│ {name}" in text
     assert f"│ {name}!" in text
-    assert f"measured on {name}, {name} cores" in text
+    assert f"simulated on {name}, {name} cores" in text
 
 
 def test_a_record_that_was_cut_reports_what_it_has(run, tmp_path):
