@@ -22,6 +22,7 @@ from avrt.drivers.scenario import run_scenario
 from avrt.drivers.whatif import recorded_run
 from avrt.errors import SpecError
 from avrt.logs.record.journal import parse_entry
+from avrt.logs.record.recorded import overhead_conditions
 from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.report.anomalies import AnomalyReport
@@ -72,7 +73,11 @@ class Scenario:
         seed = self._seed(seed)
         spec = self.spec
         conditions = read_conditions(
-            timing=TIMING, scenario=spec.name, seed=str(seed), duration_ns=str(spec.duration_ns)
+            timing=TIMING,
+            scenario=spec.name,
+            seed=str(seed),
+            duration_ns=str(spec.duration_ns),
+            **overhead_conditions(spec.overheads),
         )
         if out is None:
             result = run_scenario(self._prepared, seed)

@@ -12,6 +12,7 @@ from avrt.drivers.anomalies import find_anomalies
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.whatif import read_recorded, repeat
 from avrt.errors import SpecError
+from avrt.logs.record.recorded import WHAT_IF, overhead_conditions
 from avrt.logs.record.run_record import RunRecord
 from avrt.metrics.changes import compare_jobs
 from avrt.model.codec import encode, to_json
@@ -52,7 +53,8 @@ def what_if(run: str | Path, changes: Changes, out: str | Path | None = None) ->
         log=recorded.conditions.get("log", ""),
         timing="recorded",
         timing_run=str(run),
-        what_if=", ".join(texts) or "nothing changed",
+        **{WHAT_IF: ", ".join(texts) or "nothing changed"},
+        **overhead_conditions(recorded.figures.overheads),
     )
     with _recording(out, spec, recorded, conditions) as record:
         write = None if record is None else lambda at_ns, line: record.journal(line, at_ns)

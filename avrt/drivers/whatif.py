@@ -12,6 +12,9 @@ calls of the kernel, entry for entry, in virtual time and at the wall clock alik
 * ends of one instant are handed over in the order in which they were recorded;
 * timers cease where the recorded run let them cease.
 
+What overheads cost in a simulation is part of what its jobs took, and is not charged again; how
+much it would be after a change is not known, so such a run is not compared with bounds.
+
 Work that did not run there, or was stopped before its end, takes the worst that is known of it: its
 declared wcet, or what the longest job of its task took there if that was longer.
 """
@@ -26,7 +29,7 @@ from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
-from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.recorded import WHAT_IF, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.metrics.changes import JobLog
 from avrt.metrics.run import RunFigures
@@ -117,7 +120,10 @@ def recorded_run(
     Raises:
         InputError: an entry is not what was written, or the run did not come to its own end.
     """
-    log, figures = JobLog(spec), RunFigures(spec)
+    conditions = conditions or {}
+    overheads = read_overheads(conditions, path)
+    figures = RunFigures(spec, overheads, is_repeated=WHAT_IF in conditions)
+    log = JobLog(spec)
     journal = Journal(watch=figures.watch)
     votes: dict[Key, Voted] = {}
     for entry in entries:
@@ -144,7 +150,7 @@ def recorded_run(
         log,
         figures,
         journal.digest,
-        conditions or {},
+        conditions,
     )
 
 
@@ -165,7 +171,8 @@ def repeat(
         write: takes each journal entry.
         watch: takes each call of the kernel, in place of the figures' own watch.
     """
-    repeated = Repeated(JobLog(spec), RunFigures(spec))
+    figures = RunFigures(spec, recorded.figures.overheads, is_repeated=True)
+    repeated = Repeated(JobLog(spec), figures)
 
     def listen(at_ns: int, commands: Sequence[Command]) -> None:
         repeated.end_ns = at_ns

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MISSES_KEPT = 20
 ANOMALIES_KEPT = 32  # kinds a stage
+TAKEN_ALONG = "what overheads cost in the recorded run is part of what its jobs take here"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -210,13 +211,19 @@ class RunFigures:
     Args:
         spec: the pipeline.
         overheads: what scheduling costs in the run, by device.
+        is_repeated: it is a what-if, in which jobs take what they took in another run.
     """
 
     def __init__(
-        self, spec: PipelineSpec, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
+        self,
+        spec: PipelineSpec,
+        overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
+        *,
+        is_repeated: bool = False,
     ) -> None:
         self.spec = spec
         self.overheads = overheads
+        self.why_unbounded = TAKEN_ALONG if is_repeated and overheads else ""
         self.assumptions = Assumptions(spec, overheads)
         self.stages = {stage.name: StageFigures() for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}

@@ -71,11 +71,13 @@ class BoundsCheck:
 
     Attributes:
         assumption: the first that the run broke, whether or not anything is above its bound.
+        why_none: why the run is compared with no bound, if it is not.
     """
 
     stages: dict[str, Comparison]
     chains: dict[str, Comparison]
     assumption: Broken | None
+    why_none: str = ""
 
     @property
     def above(self) -> list[Above]:
@@ -109,6 +111,8 @@ class BoundsCheck:
 
     def notes(self) -> Iterator[str]:
         """Yield what explains the rest, at most NOTES_SHOWN of it, or what else was broken."""
+        if self.why_none:
+            yield f"not compared with bounds: {self.why_none}"
         explained = [above for above in self.above if above.cause is not None]
         for above in explained[:NOTES_SHOWN]:
             yield describe_above(above)
@@ -121,7 +125,7 @@ class BoundsCheck:
 
 def check_bounds(figures: RunFigures) -> BoundsCheck:
     """Compare all observations of a run with the bounds of its pipeline."""
-    known = bounds(figures.spec, figures.overheads)
+    known = bounds(figures.spec, figures.overheads, why_none=figures.why_unbounded)
     jobs = stages_above(figures, {name: figure.ns for name, figure in known.stages.items()})
     outputs = chains_above(figures, {name: figure.ns for name, figure in known.chains.items()})
     return BoundsCheck(
@@ -133,7 +137,8 @@ def check_bounds(figures: RunFigures) -> BoundsCheck:
             name: Comparison(chain.worst_ns, known.chains[name], outputs.get(name))
             for name, chain in figures.chains.items()
         },
-        figures.assumptions.first,
+        None if figures.why_unbounded else figures.assumptions.first,
+        figures.why_unbounded,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from avrt.logs.merge import TopicCount
 from avrt.logs.raw import Anomaly
 from avrt.logs.record.journal import parse_entry
-from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.recorded import WHAT_IF, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
@@ -142,7 +142,8 @@ def read_summary(path: str | Path) -> RunSummary:
     """
     with RunFile(path) as run:
         spec = read_pipeline(run, path)
-        figures = RunFigures(spec)
+        overheads = read_overheads(run.conditions, path)
+        figures = RunFigures(spec, overheads, is_repeated=WHAT_IF in run.conditions)
         summary = RunSummary(
             spec, figures, run.conditions.get("timing", ""), run.conditions, record=str(path)
         )

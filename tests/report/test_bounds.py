@@ -85,7 +85,7 @@ def test_a_bound_that_is_too_small_is_told_with_the_first_job_above_it(world):
         for name, figure in right.stages.items()
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(told, "bounds", lambda *_: Bounds(smaller, right.chains))
+        patch.setattr(told, "bounds", lambda *_given, **_why: Bounds(smaller, right.chains))
         check = check_bounds(figures)
     for name, row in check.stages.items():
         limit_ns = smaller[name].ns
@@ -151,7 +151,7 @@ def test_what_was_above_before_an_assumption_was_broken_is_not_explained(monkeyp
     spec = pipeline(*TWO)
     right = bounds(spec)
     low = {**right.stages, "b": replace(right.stages["b"], ns=9)}
-    monkeypatch.setattr(told, "bounds", lambda *_: Bounds(low, {}))
+    monkeypatch.setattr(told, "bounds", lambda *_given, **_why: Bounds(low, {}))
     check = run(spec, cost=lambda task, index: 25 if (task, index) == ("a", 3) else None)
     assert check.verdict == "model broken"
     above = check.above[0]
@@ -396,7 +396,7 @@ def test_what_is_wrong_with_another_source_explains_no_chain(monkeypatch):
     spec = pipeline(*stages, chains=(ChainSpec(name="c", path=("s", "a")),), period_ns=10)
     right = bounds(spec)
     low = {"c": replace(right.chains["c"], ns=11)}
-    monkeypatch.setattr(told, "bounds", lambda *_: Bounds(right.stages, low))
+    monkeypatch.setattr(told, "bounds", lambda *_given, **_why: Bounds(right.stages, low))
     feed = [*arrivals("r", (0, -9), first=50), *arrivals("s", 0, 10, 20)]
     check = run(spec, feed=feed, until_ns=25)
     assert broken(check)[:2] == ("delay", "r")
