@@ -59,7 +59,8 @@ class RecordedRun:
         works: the work of every dispatched job, by task and root.
         votes: the decisions over redundant stages, by stage and root.
         until_ns: before when timer releases happened; None: until the feed was over.
-        fresh_handle: the first of the handles that no message of the run had.
+        fresh_handle: the first of the handles that no message of the run had; None where an output
+            has the number of its job, as in a simulation, and does so when the run is repeated.
         log: its jobs.
         digest: its decisions.
     """
@@ -70,7 +71,7 @@ class RecordedRun:
     works: Mapping[Key, Work]
     votes: Mapping[Key, Voted]
     until_ns: int | None
-    fresh_handle: int
+    fresh_handle: int | None
     log: JobLog
     figures: RunFigures
     digest: str
@@ -146,7 +147,7 @@ def recorded_run(
         dict(zip(keys, works, strict=True)),
         votes,
         _until_ns(entries, path),
-        1 + max((_handle(event) for e in entries for event in e.events), default=-1),
+        _fresh_handle([event for entry in entries for event in entry.events]),
         log,
         figures,
         journal.digest,
@@ -192,8 +193,13 @@ def _is_outer(event: Event) -> bool:
     return not isinstance(event, SegmentEnded | Completed | Failed | Hung | Voted | Drain)
 
 
-def _handle(event: Event) -> int:
-    return event.buffer if isinstance(event, Arrived | Completed) else -1
+def _fresh_handle(events: Sequence[Event]) -> int | None:
+    """Return the first handle that no message had, None where outputs are numbered by job."""
+    outputs = [(event.buffer, event.job) for event in events if isinstance(event, Completed)]
+    last = max((event.buffer for event in events if isinstance(event, Arrived)), default=-1)
+    if last < 0 and all(buffer == job for buffer, job in outputs):
+        return None
+    return 1 + max([last, *(buffer for buffer, _ in outputs)])
 
 
 def _until_ns(entries: Sequence[Entry], path: str) -> int | None:
@@ -298,12 +304,18 @@ class _Repeater:
                 return Hung(job)
             case Completed() as done:
                 assert work is not None
-                self._handles[job] = done.buffer
-                return Completed(job, done.buffer, at_ns - (work.end_ns - done.device_ns))
+                handle = self._handles[job] = job if self._fresh is None else done.buffer
+                return Completed(job, handle, at_ns - (work.end_ns - done.device_ns))
             case None:
-                self._handles[job] = self._fresh
-                self._fresh += 1
-                return Completed(job, self._handles[job], at_ns)
+                return Completed(job, self._fresh_handle(job), at_ns)
+
+    def _fresh_handle(self, job: int) -> int:
+        """Return the handle of an output that the run did not have."""
+        handle = job
+        if self._fresh is not None:
+            handle, self._fresh = self._fresh, self._fresh + 1
+        self._handles[job] = handle
+        return handle
 
     def vote(self, command: Vote) -> Voted:
         """Decide as the run did; over outputs that it did not have, for the first."""

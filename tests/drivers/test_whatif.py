@@ -264,3 +264,21 @@ def test_work_that_the_run_does_not_have_takes_what_the_longest_job_took_there()
     executed = [repeated.log.jobs["scan", index].executed_ns for index in range(4)]
     assert executed == [12, 13, 13, 13]
     assert repeated.assumed == {("scan", 1), ("scan", 3)}
+
+
+def test_a_changed_simulation_is_the_simulation_of_the_changed_pipeline():
+    """Jobs have other numbers there, and so have their outputs."""
+    stages = (
+        timer("plan", 1500, wcet_ns=600, deadline_ns=900),
+        stage("scan", "lidar", wcet_ns=1600, deadline_ns=4000),
+        stage("track", "scan", wcet_ns=400, deadline_ns=1000),
+    )
+    spec = Bench(*stages, periods={"lidar": 2000}).spec
+    wide = replace(spec, devices=(device(slots=2),))
+
+    def cost(task, index):
+        return spec.stage(task).wcet_ns - 7 * index - len(task)
+
+    recorded = simulated(spec, 20_000, execution=cost)
+    repeated = repeat(recorded, wide)
+    assert repeated.digest == simulated(wide, 20_000, execution=cost).digest != recorded.digest
