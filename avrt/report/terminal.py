@@ -112,7 +112,7 @@ def _stages(summary: RunSummary) -> Table:
     table.add_column("deadline", justify="right")
     computed = _has_computed(summary)
     how = "measured here, host time" if computed else summary.timing
-    table.add_column(f"execution p50/p95/p99/max\n{how}", justify="right")
+    table.add_column(Text(f"execution p50/p95/p99/max\n{how}"), justify="right")
     table.add_column("wcet", justify="right")
     if computed:
         table.add_column("warm-up", justify="right")
