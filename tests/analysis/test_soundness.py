@@ -54,25 +54,25 @@ def check_chains(world, findings, simulation):
 
 
 @given(worlds())
-@examples(200)
+@examples(30)
 def test_no_run_exceeds_what_is_known(world):
     check_world(world)
 
 
 @given(worlds(segmented=True))
-@examples(200)
+@examples(30)
 def test_no_run_with_segments_exceeds_what_is_known(world):
     check_world(world)
 
 
 @given(worlds(supplied=True, wcets=SHORT))
-@examples(100)
+@examples(30)
 def test_no_run_with_a_supply_exceeds_what_is_known(world):
     check_world(world)
 
 
 @given(worlds(captured=True))
-@examples(200)
+@examples(30)
 def test_no_run_with_late_captures_exceeds_what_is_known(world):
     check_world(world)
 
@@ -134,7 +134,7 @@ def test_no_run_of_a_thousand_with_late_captures_exceeds_what_is_known(policy):
 
 
 @given(worlds(simple=True, segmented=True))
-@examples(60)
+@examples(15)
 def test_no_run_with_preemption_points_exceeds_what_is_known(world):
     check_world(world)
 
@@ -152,7 +152,7 @@ def test_no_run_of_a_thousand_with_segments_exceeds_what_is_known(policy, simple
 
 
 @given(worlds(simple=True))
-@examples(60)
+@examples(15)
 def test_what_executes_longer_or_comes_with_more_jitter_never_ends_sooner(world):
     before = solve(world.spec)
     for place in range(len(world.spec.stages)):

@@ -69,7 +69,7 @@ def test_nor_does_one_with_segments(world):
 
 @pytest.mark.slow
 @given(worlds(), st.integers(1, 9))
-@examples(700)
+@examples(300)
 def test_executions_above_their_wcets_explain_whatever_comes_of_them(world, more_ns):
     figures, _ = watched(world, lambda ns: ns + more_ns)
     assert check_bounds(figures).verdict != "model broken"
