@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from avrt.config.changes import Changes
-    from avrt.drivers.whatif import RecordedRun
+    from avrt.drivers.whatif import ChangeCost, RecordedRun
     from avrt.model.spec import PipelineSpec
 
 
@@ -41,10 +41,7 @@ def what_if(run: str | Path, changes: Changes, out: str | Path | None = None) ->
         InputError: the run cannot be used.
     """
     recorded = read_recorded(run)
-    spec = change_pipeline(recorded.spec, changes)
-    if spec.table is None:
-        spec = planned(spec)
-    change_cost = cost_change(cost_rules(spec, changes.cost))
+    spec, change_cost = _changed(recorded, changes)
     unchanged = repeat(recorded, recorded.spec)
     texts = changes.texts()
     if out is not None:
@@ -90,10 +87,17 @@ def anomalies(run: str | Path, changes: Changes) -> AnomalyReport:
         InputError: the run cannot be used.
     """
     recorded = read_recorded(run)
-    spec = change_pipeline(recorded.spec, changes)
-    change_cost = cost_change(cost_rules(spec, changes.cost))
+    spec, change_cost = _changed(recorded, changes)
     cuts = find_anomalies(recorded, spec, change_cost)
     return AnomalyReport(str(run), changes.texts(), [(cut.what, cut.later) for cut in cuts])
+
+
+def _changed(recorded: RecordedRun, changes: Changes) -> tuple[PipelineSpec, ChangeCost]:
+    """Return the changed pipeline, with a table if it has come to need one, and the costs."""
+    spec = change_pipeline(recorded.spec, changes)
+    if spec.table is None:
+        spec = planned(spec)
+    return spec, cost_change(cost_rules(spec, changes.cost))
 
 
 def _check_out(run: Path, out: Path) -> None:

@@ -79,6 +79,9 @@ def test_what_if_computes_a_table_for_a_run_of_another_policy(call, record, tmp_
     assert verify(out).equal
     back = call("whatif", out, "--policy", "edf", "--json").data
     assert back["reproduced"] is True
+    searched = call("whatif", record, "--policy", "table", "--anomalies")
+    assert (searched.code, searched.err) == (0, "")
+    assert "no job ends later" in searched.out
     refused = call("whatif", record, "--policy", "table", "--deadline", "it=1 ms")
     assert refused.code == 2
     assert "no table can be right: wcet 5 ms is above the deadline 1 ms" in refused.err
