@@ -101,11 +101,16 @@ class Pipeline:
         return from_keys(keys)
 
     def check(self) -> PipelineSpec:
-        """Return the spec after checking that every stage can be found and fits its inputs.
+        """Return the spec after checking that every stage can be found and fits its inputs."""
+        self.check_stages()
+        return self.spec
+
+    def check_stages(self) -> PipelineSpec:
+        """Check that every stage can be found and fits its inputs; return what was declared.
 
         A stage that nothing computes yet (no `run`) can be analysed and simulated.
         """
-        spec = self.spec
+        spec = self.declared
         for item in spec.stages:
             if item.run or item.name in self._targets:
                 self._bind(item, binding.check_target, binding.check_binding)

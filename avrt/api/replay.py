@@ -63,8 +63,7 @@ class Replay:
         self, hang_timeout_ns: int, progress: Callable[[int], None] | None, *, force: bool
     ) -> Report:
         """Do it."""
-        self._pipeline.check()
-        spec, devices = fit_to_host(self._pipeline.declared)
+        spec, devices = fit_to_host(self._pipeline.check_stages())
         spec = self._pipeline.planned(spec)
         placed = self._pipeline.placed
         forced = placed(lambda: self._admit(spec, force=force))
