@@ -53,7 +53,7 @@ def known_misses(spec: PipelineSpec, findings: Findings) -> Iterator[tuple[tuple
             stage.verdict != "misses" for stage in findings.stages if stage.device == device.name
         ):
             load = "" if device.utilisation is None else f"{float(device.utilisation):.3g} of "
-            slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
+            slots = spec.device(device.name).slots_told
             what = f"{device.name} is asked for {load}{slots}, {device.source}"
             yield ("devices", device.name), what
     for chain in findings.chains:

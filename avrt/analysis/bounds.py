@@ -55,7 +55,7 @@ def bounds(
         overheads: what scheduling costs in a run, by device.
         why_none: why nothing bounds a run.
     """
-    if not why_none and effort(spec) > EFFORT_MAX:
+    if not why_none and is_too_large(spec):
         why_none = TOO_LARGE
     charged = None if why_none else with_overheads(spec, overheads) if overheads else spec
     if charged is None:
@@ -73,6 +73,11 @@ def bounds(
         {stage.name: told(stage.response) for stage in findings.stages},
         {chain.name: told(chain.latency) for chain in findings.chains},
     )
+
+
+def is_too_large(spec: PipelineSpec) -> bool:
+    """Whether an analysis may take more than about two seconds."""
+    return effort(spec) > EFFORT_MAX
 
 
 def effort(spec: PipelineSpec) -> int:

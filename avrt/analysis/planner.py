@@ -151,8 +151,8 @@ def _check_load(spec: PipelineSpec, cycle_ns: int) -> None:
             if stage.device == device.name
         )
         if work_ns > cycle_ns * device.slots:
-            slots = "1 slot" if device.slots == 1 else f"{device.slots} slots"
-            what = f"no table can be right: {work_ns / cycle_ns:.3g} of {slots} are asked for"
+            asked = f"{work_ns / cycle_ns:.3g} of {device.slots_told} are asked for"
+            what = f"no table can be right: {asked}"
             raise SpecError(what, ("devices", device.name))
 
 

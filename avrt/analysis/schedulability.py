@@ -120,13 +120,17 @@ def meets(spec: PipelineSpec) -> bool:
     """Whether a checked pipeline meets all its promises; faster than to find out why not."""
     if any(stage.wcet_ns > stage.deadline_ns for stage in spec.stages):
         return False
-    solution = solve(spec, until_late=True) if spec.table is None else solve_table(spec)
+    solution = _solved(spec, until_late=True)
     return not solution.is_late and _judge(spec, solution).verdict == "meets"
 
 
 def analyse(spec: PipelineSpec) -> Findings:
     """Return what is known of a checked pipeline."""
-    return _judge(spec, solve(spec) if spec.table is None else solve_table(spec))
+    return _judge(spec, _solved(spec))
+
+
+def _solved(spec: PipelineSpec, *, until_late: bool = False) -> Solution:
+    return solve(spec, until_late=until_late) if spec.table is None else solve_table(spec)
 
 
 def _judge(spec: PipelineSpec, solution: Solution) -> Findings:
@@ -169,8 +173,8 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
         alone = all(member.test == "alone" for member in solution.members[stage.name])
         exact = alone and response_ns == stage.wcet_ns and _runs_whole(stage, solution)
         label: Label = "exact" if exact else "bound"
-        on_one = len({segment.device for segment in stage.segments}) == 1
-        source = "alone" if alone else "points" if on_one else "segments"
+        is_one_part = solution.members[stage.name][0].part.sections_ns is not None
+        source = "alone" if alone else "points" if is_one_part else "segments"
         return Figure(response_ns, label, SOURCES[source])
     slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
     members = solution.on(stage.device)
@@ -187,7 +191,7 @@ def _verdict(stage: StageSpec, task: Task, response: Figure) -> tuple[Verdict, s
     surely: Verdict = "unknown" if _may_lack_input(stage) else "misses"
     if stage.wcet_ns > task.due_max_ns:
         return surely, f"wcet {format_ns(stage.wcet_ns)} is above its deadline"
-    if _is_cut(stage):
+    if stage.is_cut:
         return surely, f"its budget {format_ns(stage.budget_ns or 0)} is below its wcet"
     if response.ns is None:
         return "unknown", response.source
@@ -232,17 +236,11 @@ def _ends_every_job(stage: StageSpec, solution: Solution) -> bool:
 def _runs_whole(stage: StageSpec, solution: Solution) -> bool:
     """Whether each of its jobs may run for its wcet, and nothing ends or skips one before."""
     response_ns = solution.response_ns(stage.name)
-    if response_ns is None or _is_cut(stage) or _may_lack_input(stage):
+    if response_ns is None or stage.is_cut or _may_lack_input(stage):
         return False
     if stage.on_miss == "abort" and response_ns > solution.members[stage.name][0].task.deadline_ns:
         return False
     return not _obstacle(stage, _waiting_task(stage, solution), response_ns)
-
-
-def _is_cut(stage: StageSpec) -> bool:
-    """Whether a job that wants its wcet is aborted before."""
-    limited = stage.on_overrun == "abort" and stage.budget_ns is not None
-    return limited and (stage.budget_ns or 0) < stage.wcet_ns
 
 
 def _may_lack_input(stage: StageSpec) -> bool:
@@ -330,7 +328,7 @@ def _is_certain(spec: PipelineSpec, stage: StageSpec, device: DeviceSpec, safe: 
     stages = {other.name: other for other in spec.stages}
     at: StageSpec | None = stage
     while at is not None:
-        if _is_cut(at) or _may_lack_input(at):
+        if at.is_cut or _may_lack_input(at):
             return False
         trigger = at.trigger_input
         at = stages.get(trigger.source) if trigger is not None else None
@@ -369,7 +367,7 @@ def _overload(spec: PipelineSpec, device: DeviceSpec, members: Sequence[Member])
         and not member.is_segment
         and not member.task.jitter_ns
         and member.task.deadline_max_ns is None
-        and not _is_cut(member.stage)
+        and not member.stage.is_cut
         and not _may_lack_input(member.stage)
         for member in members
     )

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from avrt.analysis.holistic import solve
 from avrt.analysis.priorities import optimal_order
 from avrt.analysis.schedulability import analyse, meets
+from avrt.model import segments
 from avrt.model.graph import release_periods
-from avrt.model.segments import split
 from avrt.model.spec import SegmentSpec
 from avrt.units import NS_PER_S, format_ns
 
@@ -112,19 +112,11 @@ def remedies(spec: PipelineSpec) -> list[Change]:
 
 
 def with_wcet(spec: PipelineSpec, name: str, wcet_ns: int) -> PipelineSpec:
-    """Return the pipeline with another wcet of a stage; its best case stays at most that.
-
-    Segments change in proportion.
-    """
+    """Return the pipeline with another wcet of a stage; its best case stays at most that."""
     stages = tuple(
         replace(
-            stage,
-            wcet_ns=wcet_ns,
+            segments.with_wcet(stage, wcet_ns),
             bcet_ns=None if stage.bcet_ns is None else min(stage.bcet_ns, wcet_ns),
-            segments=tuple(
-                replace(part, wcet_ns=-(-part.wcet_ns * wcet_ns // stage.wcet_ns))
-                for part in stage.segments
-            ),
         )
         if stage.name == name
         else stage
@@ -188,9 +180,9 @@ def with_points(spec: PipelineSpec, device: str, longest_ns: int) -> PipelineSpe
 
 def _cut(stage: StageSpec, longest_ns: int) -> StageSpec:
     count = -(-stage.wcet_ns // longest_ns)
-    parts = split(stage.wcet_ns, [1] * count)
-    segments = tuple(SegmentSpec(device=stage.device, wcet_ns=ns) for ns in parts)
-    return replace(stage, segments=segments)
+    times = segments.split(stage.wcet_ns, [1] * count)
+    parts = tuple(SegmentSpec(device=stage.device, wcet_ns=ns) for ns in times)
+    return replace(stage, segments=parts)
 
 
 def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:

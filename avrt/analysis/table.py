@@ -230,7 +230,7 @@ def _loses_jobs(
     cycle_ns: int,
 ) -> bool:
     """Whether a job may be stopped by its budget, or be skipped or shed because another waits."""
-    if stage.on_overrun == "abort" and (stage.budget_ns or stage.wcet_ns) < stage.wcet_ns:
+    if stage.is_cut:
         return True
     lasts: list[int] = [max(together) for together in zip(*starts.values(), strict=True)]
     pairs = zip(lasts, releases, strict=True)

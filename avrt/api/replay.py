@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.analysis.admission import admit
-from avrt.analysis.bounds import EFFORT_MAX, effort
+from avrt.analysis.bounds import is_too_large
 from avrt.api.judgement import judge
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
@@ -98,7 +98,7 @@ class Replay:
     def _admit(self, spec: PipelineSpec, *, force: bool) -> str:
         """Return what a forced run is known to miss; virtual time lets everything in."""
         if self._wall is not None:
-            if effort(spec) > EFFORT_MAX:  # an analysis would take more than about two seconds
+            if is_too_large(spec):
                 return ""
             return admit(spec, judge(spec), forced=force)
         if force:

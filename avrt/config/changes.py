@@ -16,7 +16,7 @@ from avrt.config.node import from_python
 from avrt.config.reader import duration, one_of, rate
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.graph import check
-from avrt.model.segments import split
+from avrt.model.segments import with_wcet
 from avrt.model.spec import POLICIES
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def change_pipeline(spec: PipelineSpec, changes: Changes) -> PipelineSpec:
     """
     stages = {stage.name: stage for stage in spec.stages}
     for name, node in _assigned("wcet", changes.wcet, stages):
-        stages[name] = _with_wcet(stages[name], duration(node))
+        stages[name] = with_wcet(stages[name], duration(node))
     for name, node in _assigned("deadline", changes.deadline, stages):
         stages[name] = replace(stages[name], deadline_ns=duration(node))
     for name, node in _assigned("rate", changes.rate, stages):
@@ -145,17 +145,6 @@ def _cost_rule(node: Node) -> CostRule:
     if share is None or share <= 0:
         raise node.fail(f"expected a change above -100 %, such as +20%, found {node.shown}")
     return CostRule(share)
-
-
-def _with_wcet(stage: StageSpec, wcet_ns: int) -> StageSpec:
-    """Return a stage with another wcet, which its segments share as they did before."""
-    if not stage.segments or wcet_ns < 1:  # what is no time is refused with the whole pipeline
-        return replace(stage, wcet_ns=wcet_ns)
-    parts = split(wcet_ns, [segment.wcet_ns for segment in stage.segments])
-    segments = tuple(
-        replace(segment, wcet_ns=part) for segment, part in zip(stage.segments, parts, strict=True)
-    )
-    return replace(stage, wcet_ns=wcet_ns, segments=segments)
 
 
 def _with_device(stage: StageSpec, node: Node) -> StageSpec:

@@ -67,15 +67,9 @@ class ChargedLoop(VirtualLoop):
         self._devices[job] = command.device
         kept = self._kept.pop(job, None) if self._kept else None
         costs = self._overheads.get(command.device)
-        if costs is None:
-            return
-        if command.segment == 0:
-            more_ns = costs.start_ns
-        elif kept == (command.device, at_ns):
-            more_ns = costs.segment_ns - costs.switch_ns
-        else:
-            more_ns = costs.segment_ns
-        self._work.prolong(job, more_ns)
+        if costs is not None:
+            keeps_slot = kept == (command.device, at_ns)
+            self._work.prolong(job, costs.begin_ns(command.segment, keeps_slot=keeps_slot))
 
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         super()._interfere(command, at_ns)

@@ -124,6 +124,11 @@ class Later:
             return None
         return self.after.end_ns - self.before.end_ns
 
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The worst first: without a result, then by how much later."""
+        return not self.is_lost, -(self.later_ns or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -142,9 +147,7 @@ def later_jobs(before: Observed, after: Observed) -> list[Later]:
             continue
         if new is None or new.outcome not in RESULTS or new.end_ns > old.end_ns:
             found.append(Later(task, root, old, new, _instead(before, after, old, new)))
-    return sorted(
-        found, key=lambda job: (not job.is_lost, -(job.later_ns or 0), job.before.end_ns, job.task)
-    )
+    return sorted(found, key=lambda job: (job.rank, job.before.end_ns, job.task))
 
 
 def _instead(

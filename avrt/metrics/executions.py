@@ -56,14 +56,11 @@ class Work:
     ) -> None:
         """Note that the job, or a later segment of it, begins."""
         keeps_slot = (self.device, self.left_ns) == (command.device, at_ns)
-        charge_ns = costs.segment_ns - (costs.switch_ns if keeps_slot else 0)
-        if command.segment == 0:
-            charge_ns = costs.start_ns
         self.device, self.since_ns, self.supply, self.costs = command.device, at_ns, supply, costs
         parts = self.stage.segments
         limit_ns = parts[command.segment].wcet_ns if parts else self.stage.wcet_ns
         self.part = Execution("wcet of the segment", limit_ns)
-        self._charge(charge_ns)
+        self._charge(costs.begin_ns(command.segment, keeps_slot=keeps_slot))
 
     def pause(self, at_ns: int) -> None:
         """Note that it leaves its slot; what is left of a resume is not charged to it."""

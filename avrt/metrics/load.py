@@ -42,7 +42,7 @@ def overload_warnings(spec: PipelineSpec) -> list[str]:
             if name == device.name and (period_ns := periods[stage.name]) is not None
         )
         if load > device.capacity:
-            what = "1 slot" if device.slots == 1 else f"{device.slots} slots"
+            what = device.slots_told
             if device.supply is not None:
                 what = f"the {float(device.capacity):.2f} that its supply gives"
             lines.append(f"{device.name}: {float(load):.2f} of {what} are asked for: overload")

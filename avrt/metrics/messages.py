@@ -21,7 +21,7 @@ NEVER_NS = 1 << 62
 
 
 class Messages:
-    """The messages of one source against its declared period and its readers' jitter.
+    """Judges the messages of one source as they come.
 
     A reader that samples declares no jitter; the end of a chain counts on the arrival then.
     """

@@ -113,6 +113,12 @@ class OverheadSpec:
     switch_ns: int = 0
     launch_ns: int = 0
 
+    def begin_ns(self, segment: int, *, keeps_slot: bool) -> int:
+        """Return what the start of a segment costs; only a later one can keep its job's slot."""
+        if segment == 0:
+            return self.start_ns
+        return self.segment_ns - (self.switch_ns if keeps_slot else 0)
+
     @property
     def start_ns(self) -> int:
         """What the first start of a job costs."""

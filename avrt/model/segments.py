@@ -8,6 +8,7 @@ refused, their fallbacks included.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
@@ -72,6 +73,15 @@ def spinning(stage: StageSpec) -> Iterator[tuple[int, str, SegmentSpec]]:
             yield place, host, segment
         else:
             host = segment.device
+
+
+def with_wcet(stage: StageSpec, wcet_ns: int) -> StageSpec:
+    """Return a stage with another wcet, of which each segment has the same share as before."""
+    segments = tuple(
+        replace(part, wcet_ns=-(-part.wcet_ns * wcet_ns // stage.wcet_ns))
+        for part in stage.segments
+    )
+    return replace(stage, wcet_ns=wcet_ns, segments=segments)
 
 
 def split(cost_ns: int, shares: Sequence[int]) -> list[int]:

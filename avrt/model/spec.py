@@ -58,6 +58,11 @@ class DeviceSpec:
     supply: Supply | None = None
 
     @property
+    def slots_told(self) -> str:
+        """How many slots it has, in words."""
+        return "1 slot" if self.slots == 1 else f"{self.slots} slots"
+
+    @property
     def capacity(self) -> Fraction:
         """How many jobs it executes at once, in the long run."""
         return Fraction(self.slots) if self.supply is None else self.supply.share
@@ -183,6 +188,12 @@ class StageSpec:
         if self.redundancy is None:
             return (self.name,)
         return tuple(f"{self.name}.{copy}" for copy in range(self.redundancy.copies))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a job that wants its wcet is aborted by its budget before."""
+        budget_ns = self.wcet_ns if self.budget_ns is None else self.budget_ns
+        return self.on_overrun == "abort" and budget_ns < self.wcet_ns
 
     @property
     def trigger_input(self) -> InputSpec | None:

@@ -38,7 +38,7 @@ class AnomalyReport:
     def ranked(self) -> list[tuple[str, Later]]:
         """Return all jobs that are worse off with what was cut, the worst first."""
         found = [(what, job) for what, later in self.cuts for job in later]
-        return sorted(found, key=lambda item: (not item[1].is_lost, -(item[1].later_ns or 0)))
+        return sorted(found, key=lambda item: item[1].rank)
 
     def data(self) -> dict[str, object]:
         """Return the anomaly object: plain data, times in ns."""
