@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,14 @@ from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.replay import replay
-from avrt.errors import SpecError
+from avrt.errors import InputError, SpecError
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.raw import Anomaly
 from avrt.logs.reader import open_log
 from avrt.logs.record.run_record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
 from avrt.logs.transforms import read_transforms
+from avrt.logs.truth import truth_topics
 from avrt.model.codec import encode, to_json
 from avrt.model.frames import Frames, merged
 from avrt.report.summary import RunSummary
@@ -76,6 +77,8 @@ class Replay:
             stages = self._build(spec)
             conditions = self._conditions(costs, devices, supply, forced)
             with self._recording(spec, log.zero_ns, conditions) as record:
+                if record is not None:
+                    _copy_truth(reader, record)
                 result = placed(
                     lambda: replay(
                         spec,
@@ -165,6 +168,15 @@ class Replay:
             if source.topic in {JOURNAL, EXECUTION, *own}:
                 what = f"the run record has a {source.topic} of its own; rename the stage"
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
+
+
+def _copy_truth(reader: LogReader, record: RunRecord) -> None:
+    """Put the log's ground truth into the record; damage is told by who plays the log."""
+    topics = truth_topics(reader)
+    if topics:
+        with suppress(InputError):
+            for raw in reader.messages(topics):
+                record.input(raw.topic, raw)
 
 
 def _calibrated(spec: PipelineSpec, reader: LogReader) -> tuple[PipelineSpec, list[Anomaly]]:

@@ -30,10 +30,12 @@ from avrt.logs.ros.types import (
     FIX,
     IMU,
     TRANSFORMS,
+    TRUE_OBJECTS,
     TWIST,
     known_types,
     schema_text,
 )
+from avrt.logs.truth import truth_message
 from avrt.payload import PointCloud
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from avrt.payload import CameraInfo, Fix, Imu, Speed, Targets
+    from avrt.payload import CameraInfo, Fix, Imu, Speed, Targets, Truth
 
     Pose = tuple[float, float, float, float, float, float, float]
 
@@ -160,6 +162,10 @@ class LogWriter:
             for parent, child, at in transforms
         ]
         self._add(topic, TRANSFORMS, ros.tf2_msgs__msg__TFMessage(stamped), stamp_ns)
+
+    def add_truth(self, topic: str, frame: str, stamp_ns: int, truth: Truth) -> None:
+        """Add what is really there."""
+        self._add(topic, TRUE_OBJECTS, truth_message(stamp_ns, frame, truth), stamp_ns)
 
     def add_raw(
         self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"

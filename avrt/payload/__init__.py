@@ -10,6 +10,7 @@ from avrt.payload.motion import EgoMotion, Fix, Imu, Speed
 from avrt.payload.objects import Box, Detection, Detections, SensorUse, Track, Tracks
 from avrt.payload.plan import Plan, PlanCause
 from avrt.payload.targets import Targets
+from avrt.payload.truth import TrueObject, Truth
 
 __all__ = [
     "Box",
@@ -31,4 +32,6 @@ __all__ = [
     "Targets",
     "Track",
     "Tracks",
+    "TrueObject",
+    "Truth",
 ]

@@ -1,8 +1,9 @@
 """The message types that avrt reads, and where the definition of each comes from.
 
 Types of ROS 2 come with `rosbags`. Those of `radar_msgs` stand here, as its repository has them
-(https://github.com/ros-perception/radar_msgs, branch ros2). Any other type is read by the
-definition that its log carries.
+(https://github.com/ros-perception/radar_msgs, branch ros2), and those of `derived_object_msgs`, in
+which simulators tell ground truth (https://github.com/astuff/astuff_sensor_msgs; the ROS bridge of
+CARLA writes it). Any other type is read by the definition that its log carries.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ RADAR_TRACKS = "radar_msgs/msg/RadarTracks"
 SICK_RADAR = "sick_scan/msg/RadarScan"
 SICK_RADAR_XD = "sick_scan_xd/msg/RadarScan"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
+TRUE_OBJECTS = "derived_object_msgs/msg/ObjectArray"
 PACKETS = frozenset(
     {"NebulaPackets", "VelodyneScan", "PandarScan", "PacketMsg", "RslidarScan", "AeriesPackets"}
 )
@@ -63,13 +65,47 @@ float32[6] size_covariance""",
 radar_msgs/RadarTrack[] tracks""",
 }
 
+OBJECT_DEFINITIONS: Mapping[str, str] = {
+    "Object": """uint8 OBJECT_DETECTED=0
+uint8 OBJECT_TRACKED=1
+uint8 CLASSIFICATION_UNKNOWN=0
+uint8 CLASSIFICATION_UNKNOWN_SMALL=1
+uint8 CLASSIFICATION_UNKNOWN_MEDIUM=2
+uint8 CLASSIFICATION_UNKNOWN_BIG=3
+uint8 CLASSIFICATION_PEDESTRIAN=4
+uint8 CLASSIFICATION_BIKE=5
+uint8 CLASSIFICATION_CAR=6
+uint8 CLASSIFICATION_TRUCK=7
+uint8 CLASSIFICATION_MOTORCYCLE=8
+uint8 CLASSIFICATION_OTHER_VEHICLE=9
+uint8 CLASSIFICATION_BARRIER=10
+uint8 CLASSIFICATION_SIGN=11
+std_msgs/Header header
+uint32 id
+uint8 detection_level
+bool object_classified
+geometry_msgs/Pose pose
+geometry_msgs/Twist twist
+geometry_msgs/Accel accel
+geometry_msgs/Polygon polygon
+shape_msgs/SolidPrimitive shape
+uint8 classification
+uint8 classification_certainty
+uint32 classification_age""",
+    "ObjectArray": """std_msgs/Header header
+derived_object_msgs/Object[] objects""",
+}
+
+DEFINITIONS = {"radar_msgs": RADAR_DEFINITIONS, "derived_object_msgs": OBJECT_DEFINITIONS}
+
 
 @cache
 def known_types() -> Typestore:
     """Return the types that need no definition, once a process: each is compiled at first use."""
     store = get_typestore(Stores.ROS2_JAZZY)
-    for name, text in RADAR_DEFINITIONS.items():
-        store.register(get_types_from_msg(text, f"radar_msgs/msg/{name}"))
+    for package, definitions in DEFINITIONS.items():
+        for name, text in definitions.items():
+            store.register(get_types_from_msg(text, f"{package}/msg/{name}"))
     return store
 
 
