@@ -29,6 +29,7 @@ from avrt.logs.ros.types import (
     COMPRESSED_IMAGE,
     FIX,
     IMU,
+    ODOMETRY,
     TRANSFORMS,
     TRUE_OBJECTS,
     TWIST,
@@ -76,7 +77,7 @@ class LogWriter:
         self._writer = Writer(self._file, chunk_size=chunk_bytes, compression=compression)
         self._writer.start(profile="ros2", library="avrt")
 
-    def add_cloud(
+    def add_cloud(  # noqa: PLR0913 - what a sweep has
         self,
         topic: str,
         frame: str,
@@ -84,10 +85,22 @@ class LogWriter:
         xyz: NDArray[np.float32],
         intensity: NDArray[np.float32] | None = None,
         *,
+        seconds: NDArray[np.float32] | None = None,
         log_ns: int | None = None,
     ) -> None:
-        """Add a sweep; `xyz` is (N, 3) metres in `frame`, `intensity` (N,) or None."""
-        message = cloud_message(header(stamp_ns, frame), cloud_rows(PointCloud(xyz, intensity)))
+        """Add a sweep.
+
+        Args:
+            topic: of the message.
+            frame: of the points.
+            stamp_ns: when it begins.
+            xyz: (N, 3) metres.
+            intensity: (N,), or None.
+            seconds: (N,) when each point was measured, after the stamp, or None.
+            log_ns: when it was recorded.
+        """
+        rows = cloud_rows(PointCloud(xyz, intensity, seconds))
+        message = cloud_message(header(stamp_ns, frame), rows)
         self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
 
     def add_jpeg(
@@ -162,6 +175,27 @@ class LogWriter:
             for parent, child, at in transforms
         ]
         self._add(topic, TRANSFORMS, ros.tf2_msgs__msg__TFMessage(stamped), stamp_ns)
+
+    def add_odometry(
+        self, topic: str, frames: tuple[str, str], stamp_ns: int, pose: Pose, speed: Speed
+    ) -> None:
+        """Add where the second of two frames is in the first one, and how it moves along itself.
+
+        `pose` is x, y, z (m) and the quaternion x, y, z, w.
+        """
+        geometry = ros.geometry_msgs__msg__Point, ros.geometry_msgs__msg__Quaternion
+        place, turn = geometry[0](*pose[:3]), geometry[1](*pose[3:])
+        message = ros.nav_msgs__msg__Odometry(
+            header(stamp_ns, frames[0]),
+            frames[1],
+            ros.geometry_msgs__msg__PoseWithCovariance(
+                ros.geometry_msgs__msg__Pose(place, turn), np.zeros(36)
+            ),
+            ros.geometry_msgs__msg__TwistWithCovariance(
+                twist(speed.speed, speed.yaw_rate), np.zeros(36)
+            ),
+        )
+        self._add(topic, ODOMETRY, message, stamp_ns)
 
     def add_truth(self, topic: str, frame: str, stamp_ns: int, truth: Truth) -> None:
         """Add what is really there."""

@@ -1,17 +1,33 @@
-"""A small deterministic world with sensors: a road, its users, a LiDAR, a camera, ground truth."""
+"""A small deterministic world with sensors: a road, who is on it, what a vehicle there measures.
 
-from avrt.world.camera import LIDAR_TO_CAMERA, camera_info, render
-from avrt.world.lidar import sweep
-from avrt.world.scene import Actor, Pole, Scene, Truth, make_scene
+`make_scene` sets it up, `World` lets it move and reads the sensors, `readings` gives all of it in
+the order of a recording. Nothing here reads a clock or a file, and the same seed gives the same
+bytes.
+"""
+
+from avrt.world.camera import camera_info
+from avrt.world.lidar import HDL_32E, HDL_64E_FRONT, Beams
+from avrt.world.mounting import MOUNTINGS, VEHICLE
+from avrt.world.scenes import SCENES, Scene, make_scene
+from avrt.world.sensors import SENSORS, Reading, readings
+from avrt.world.traffic import Control, EgoState
+from avrt.world.world import EgoPose, World
 
 __all__ = [
-    "LIDAR_TO_CAMERA",
-    "Actor",
-    "Pole",
+    "HDL_32E",
+    "HDL_64E_FRONT",
+    "MOUNTINGS",
+    "SCENES",
+    "SENSORS",
+    "VEHICLE",
+    "Beams",
+    "Control",
+    "EgoPose",
+    "EgoState",
+    "Reading",
     "Scene",
-    "Truth",
+    "World",
     "camera_info",
     "make_scene",
-    "render",
-    "sweep",
+    "readings",
 ]

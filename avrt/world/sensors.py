@@ -1,0 +1,95 @@
+"""When the sensors of the built-in vehicle read, and when a recorder on it would get that.
+
+A sweep is stamped at its first column and comes when its last one is over; an image is stamped at
+exposure, in the middle of a sweep, when the LiDAR faces forward. What it takes from there to the
+recorder is a delay of the sensor plus up to JITTER at random.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from avrt.payload import CameraInfo, Fix, Imu, PointCloud, Speed, Targets, Truth
+from avrt.units import NS_PER_S
+from avrt.world import mounting
+from avrt.world.camera import camera_info
+from avrt.world.world import EgoPose, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Payload: TypeAlias = PointCloud | bytes | CameraInfo | Targets | Imu | Fix | Speed | Truth | EgoPose
+MS = 1_000_000
+JITTER_NS = MS
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """One stream of readings.
+
+    Attributes:
+        frame: of the readings.
+        period_ns, phase_ns: when it reads: phase + k * period.
+        span_ns: how long a reading takes after its stamp.
+        delay_ns: from then to the recorder.
+        read: makes a reading.
+    """
+
+    topic: str
+    frame: str
+    period_ns: int
+    phase_ns: int
+    span_ns: int
+    delay_ns: int
+    read: Callable[[World, int], Payload]
+
+
+class Reading(NamedTuple):
+    """One reading; times are ns since the world's start."""
+
+    log_ns: int
+    topic: str
+    frame: str
+    stamp_ns: int
+    payload: Payload
+
+
+SENSORS = (
+    Sensor("/lidar/points", mounting.LIDAR.frame, 100 * MS, 0, 100 * MS, 3 * MS, World.lidar),
+    Sensor(
+        "/camera/front/compressed", mounting.CAMERA.frame, 100 * MS, 50 * MS, 0, 25 * MS,
+        World.camera,
+    ),
+    Sensor(
+        "/camera/front/camera_info", mounting.CAMERA.frame, 100 * MS, 50 * MS, 0, 24 * MS,
+        lambda *_: camera_info(),
+    ),
+    Sensor("/radar/targets", mounting.RADAR.frame, 50 * MS, 10 * MS, 0, 15 * MS, World.radar),
+    Sensor("/imu/data", mounting.IMU.frame, 10 * MS, 0, 0, MS, World.imu),
+    Sensor("/gnss/fix", mounting.GNSS.frame, 100 * MS, 20 * MS, 0, 45 * MS, World.fix),
+    Sensor("/vehicle/speed", mounting.VEHICLE, 20 * MS, 5 * MS, 0, 2 * MS, World.wheels),
+    Sensor("/ground_truth/objects", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.truth),
+    Sensor("/ground_truth/odometry", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.ego),
+)  # fmt: skip
+
+
+def readings(world: World) -> Iterator[Reading]:
+    """Yield what all sensors of a world read, in the order in which a recorder gets it."""
+    end_ns = round(world.seconds * NS_PER_S)
+    yield from heapq.merge(
+        *(_readings(world, index, sensor, end_ns) for index, sensor in enumerate(SENSORS)),
+        key=lambda reading: (reading.log_ns, reading.topic),
+    )
+
+
+def _readings(world: World, index: int, sensor: Sensor, end_ns: int) -> Iterator[Reading]:
+    """Yield the readings of one sensor; the delay is more regular than the period is long."""
+    rng = np.random.default_rng((world.scene.seed, 50 + index))
+    for at_ns in range(sensor.phase_ns, end_ns - sensor.span_ns, sensor.period_ns):
+        late_ns = int(rng.integers(JITTER_NS)) if sensor.delay_ns else 0
+        log_ns = at_ns + sensor.span_ns + sensor.delay_ns + late_ns
+        yield Reading(log_ns, sensor.topic, sensor.frame, at_ns, sensor.read(world, at_ns))
