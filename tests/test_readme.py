@@ -36,13 +36,13 @@ def test_the_stage_of_the_readme_can_be_written_tested_and_run(tmp_path):
         ("near.yaml", pipeline),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    call(tmp_path, "-m", "avrt", "demo", "--out", ".", "--frames", "5")
+    call(tmp_path, "-m", "avrt", "demo", "--out", ".", "--seconds", "1", "--drive-only")
     commands = [line for text in blocks("") for line in text.splitlines() if "near.yaml" in line]
     assert len(commands) == 2
     for line in commands:
         call(tmp_path, "-m", *line.split())
     call(tmp_path, "-m", "pytest", "-q", "test_mystage.py")
-    assert "5 met" in call(tmp_path, "near_in_python.py")
+    assert "9 met" in call(tmp_path, "near_in_python.py")
 
 
 def test_every_file_that_the_readme_names_is_there():

@@ -10,10 +10,10 @@ A synchronised set needs each of its required inputs, so it comes no more often 
 them, and at the latest when its timeout or its slowest input has come; without a required input
 every message can make a set of its own.
 
-A source's captures are nominal arrivals, and a message arrives up to the declared jitter of the
-stages that it releases later. A timer stage captures when it starts, unless it publishes at its
-deadline; what is due after a capture, or times out after one, is so much later. The times of a set
-count from its earliest capture.
+A source's captures are nominal arrivals, and a message arrives the source's latency later, and up
+to the declared jitter of the stages that it releases. A timer stage captures when it starts, unless
+it publishes at its deadline; what is due after a capture, or times out after one, is so much later.
+The times of a set count from its earliest capture.
 
 Frozen plain data; the fixed point over all stages is in `holistic`.
 """
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from avrt.model.spec import PipelineSpec, StageSpec
+    from avrt.model.spec import PipelineSpec, SourceSpec, StageSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Arrival:
         earliest_ns, latest_ns: from the root's nominal arrival, or a set's earliest capture.
         gap_ns: least distance of two of them, 0 when none is known.
         captured_ns: how long after that the capture is at the latest; never before.
+        latency_ns: from the root's nominal arrival to all that comes of it, at least.
     """
 
     root: str
@@ -49,6 +50,12 @@ class Arrival:
     latest_ns: int
     gap_ns: int = 0
     captured_ns: int = 0
+    latency_ns: int = 0
+
+    @property
+    def next_ns(self) -> int:
+        """When something can come of the root's next nominal arrival."""
+        return self.period_ns + self.latency_ns
 
     @property
     def jitter_ns(self) -> int:
@@ -57,12 +64,14 @@ class Arrival:
 
 def source_publications(spec: PipelineSpec) -> dict[str, Arrival | None]:
     """Return what each source sends; None for one that declares no rate."""
-    return {
-        source.name: None
-        if source.period_ns is None
-        else Arrival(source.name, source.period_ns, 0, 0)
-        for source in spec.sources
-    }
+    return {source.name: _messages(source) for source in spec.sources}
+
+
+def _messages(source: SourceSpec) -> Arrival | None:
+    if source.period_ns is None:
+        return None
+    late_ns = source.latency_ns
+    return Arrival(source.name, source.period_ns, late_ns, late_ns, latency_ns=late_ns)
 
 
 def released(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arrival | None:

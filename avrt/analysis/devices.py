@@ -224,7 +224,7 @@ class DeviceBounds:
         if length_ns is None:
             return None
         done_ns = head.arrival.latest_ns + length_ns
-        return done_ns if done_ns <= head.arrival.period_ns else None
+        return done_ns if done_ns <= head.arrival.next_ns else None
 
     # The whole set
 

@@ -82,7 +82,7 @@ class Member:
     def is_settled(self) -> bool:
         """Whether it is always done with one message before the next comes."""
         done_ns = self.done_ns
-        return done_ns is not None and done_ns <= self.arrival.period_ns
+        return done_ns is not None and done_ns <= self.arrival.next_ns
 
 
 def are_instances(member: Member, other: Member) -> bool:

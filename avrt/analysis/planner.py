@@ -99,7 +99,7 @@ def _as_edf(spec: PipelineSpec, cycle_ns: int) -> TableSpec | None:
         return None
     sources: dict[str, list[Moment]] = {}
     for source in spec.sources:
-        line = source_line(source.name, source.period_ns, cycle_ns)
+        line = source_line(source, cycle_ns)
         sources[source.name] = [] if line is None else line.over(CYCLES, cycle_ns)
     table = list_schedule(spec, cycle_ns, sources)
     lines = lines_of(spec, table)
@@ -241,10 +241,7 @@ class _Attempt:
         self._streams = {
             task: _Ring(cycle_ns) for stage in spec.stages for task in stage.task_names
         }
-        self._sources = {
-            source.name: source_line(source.name, source.period_ns, cycle_ns)
-            for source in spec.sources
-        }
+        self._sources = {source.name: source_line(source, cycle_ns) for source in spec.sources}
         self._outputs: dict[Job, Moment | None] = {}
 
     def place(self, job: Job) -> bool:

@@ -23,7 +23,7 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from avrt.model.spec import DeviceSpec, PipelineSpec, StageSpec, TableSpec
+    from avrt.model.spec import DeviceSpec, PipelineSpec, SourceSpec, StageSpec, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,7 @@ def table_faults(spec: PipelineSpec, table: TableSpec) -> list[tuple[str, str]]:
 
 def lines_of(spec: PipelineSpec, table: TableSpec, *, jitter: bool = True) -> Lines:
     """Return what every source and stage does; None where it is not known, or not served."""
-    periods = release_periods(spec)
-    lines: Lines = {
-        source.name: source_line(source.name, periods[source.name], table.cycle_ns)
-        for source in spec.sources
-    }
+    lines: Lines = {source.name: source_line(source, table.cycle_ns) for source in spec.sources}
     for stage in topological_order(spec):
         releases = released(stage, lines, table.cycle_ns, jitter=jitter)
         lines[stage.name] = None if releases is None else _run(stage, releases, table, lines)
@@ -126,12 +122,14 @@ def outcomes(spec: PipelineSpec, table: TableSpec) -> dict[str, Outcome | None]:
 # What happens when
 
 
-def source_line(name: str, period_ns: int | None, cycle_ns: int) -> Line | None:
+def source_line(source: SourceSpec, cycle_ns: int) -> Line | None:
     """Return what a source sends, in phase with the table; None if not a whole number a cycle."""
+    period_ns, late_ns = source.period_ns, source.latency_ns
     if period_ns is None or cycle_ns % period_ns:
         return None
     times = tuple(range(0, cycle_ns, period_ns))
-    return Line(name, times, (), {}, tuple(Moment(at, at, at) for at in times))
+    moments = tuple(Moment(at + late_ns, at + late_ns, at) for at in times)
+    return Line(source.name, times, (), {}, moments)
 
 
 def released(

@@ -4,7 +4,7 @@
       velodyne: {jitter: 5 ms, drift: 100 ppm, drop: 1 %}
       front_camera: {sporadic: {min: 80 ms, mean: 110 ms}}
 
-A source that nothing is said of is periodic at its declared rate.
+A source that nothing is said of is periodic at its declared rate, its latency after its captures.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def _arrival(source: SourceSpec, node: Node | None, root: Node, folder: Path) ->
     if "drift" in values and kinds not in ([], ["rate"]):
         raise here.fail(f"only periodic arrivals drift; remove 'drift' or {kinds[0]!r}")
     fields: dict[str, object] = {"source": source.name, "kind": "periodic"}
+    if kinds != ["log"]:
+        fields["delay_ns"] = source.latency_ns
     fields.update({k: v for k, v in values.items() if k not in {*KINDS, "drift", "drop"}})
     fields["drift_ppb"] = values.get("drift", 0)
     drop = values.get("drop")

@@ -203,6 +203,7 @@ SOURCE_KEYS = (
     Key("rate", "period_ns", rate),
     Key("frame", "frame", text),
     Key("clock_offset", "clock_offset_ns", duration),
+    Key("latency", "latency_ns", duration),
 )
 TABLE_KEYS = (
     Key("cycle", "cycle_ns", duration, example="100 ms"),

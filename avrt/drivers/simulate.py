@@ -82,20 +82,22 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
 def periodic_arrivals(
     spec: PipelineSpec, until_ns: int, phases_ns: Mapping[str, int] = IN_STEP
 ) -> Iterator[tuple[int, Event]]:
-    """Yield arrivals of every source that declares a rate, captured when they arrive.
+    """Yield arrivals of every source that declares a rate, its latency after their captures.
 
-    `phases_ns` says when each source begins, 0 where it is not given.
+    `phases_ns` says when each source begins to capture, 0 where it is not given.
     """
     arrivals = [
-        (at_ns, order, sequence, source.name)
+        (capture_ns + source.latency_ns, order, sequence, source)
         for order, source in enumerate(spec.sources)
         if source.period_ns is not None
-        for sequence, at_ns in enumerate(
-            range(phases_ns.get(source.name, 0), until_ns, source.period_ns)
+        for sequence, capture_ns in enumerate(
+            range(phases_ns.get(source.name, 0), until_ns - source.latency_ns, source.period_ns)
         )
     ]
-    for handle, (at_ns, _, sequence, name) in enumerate(sorted(arrivals)):
-        yield at_ns, Arrived(name, sequence, at_ns, at_ns, -1 - handle)
+    arrivals.sort(key=lambda arrival: arrival[:2])
+    for handle, (at_ns, _, sequence, source) in enumerate(arrivals):
+        capture_ns = at_ns - source.latency_ns
+        yield at_ns, Arrived(source.name, sequence, capture_ns, at_ns, -1 - handle)
 
 
 class _Records:

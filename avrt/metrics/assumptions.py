@@ -6,7 +6,7 @@ the kernel and keeps the first thing that was not as declared:
 * execution: a job, or a segment of one, executed longer than its wcet, without what overheads
   were charged to it, or shorter than its bcet;
 * rate: a message came closer to the one before than period and jitter allow;
-* delay: it came later after its capture than the jitter, or before its capture;
+* delay: it came later after its capture than latency and jitter, or sooner than the latency;
 * gap: the next message was captured later than a period after the one before;
 * phase: under a table, message k of a source that releases a stage did not arrive at k periods
   from time 0, up to the jitter later;

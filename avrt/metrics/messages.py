@@ -2,7 +2,8 @@
 
 With the declared jitter J and period P a row of arrivals is legal if nominal ones exist at least P
 apart, each followed by its own within J; taking every nominal arrival as early as it can be decides
-that without knowing them. Under a table message k is nominally there at k periods from time 0.
+that without knowing them. A message comes the source's latency after its capture, or up to J later.
+Under a table message k is nominally captured at k periods from time 0.
 """
 
 from __future__ import annotations
@@ -73,14 +74,14 @@ class Messages:
         if period_ns is None or capture_ns is None or until_ns <= capture_ns + period_ns:
             return None
         found_ns, at_ns = until_ns - capture_ns, capture_ns + period_ns
-        if found_ns <= period_ns + self._jitter_ns:
+        if found_ns <= period_ns + self._source.latency_ns + self._jitter_ns:
             return None
         return Broken("gap", self._source.name, self._index + 1, at_ns, period_ns, found_ns)
 
     def _out_of_phase(self, index: int, at_ns: int) -> Broken | None:
         """Return that a message does not come then by a table."""
         assert self._source.period_ns is not None
-        planned_ns = index * self._source.period_ns
+        planned_ns = index * self._source.period_ns + self._source.latency_ns
         latest_ns = planned_ns + self._jitter_ns
         if planned_ns <= at_ns <= latest_ns:
             return None
@@ -103,12 +104,13 @@ class Messages:
 
     def _captured(self, capture_ns: int, at_ns: int) -> Iterator[tuple[Broken, bool]]:
         name, period_ns, jitter_ns = self._source.name, self._source.period_ns, self._jitter_ns
-        late_ns = at_ns - capture_ns
+        late_ns = at_ns - capture_ns - self._source.latency_ns
         if not 0 <= late_ns <= jitter_ns:
-            passed_ns = min(at_ns, capture_ns + jitter_ns)
+            declared_ns = self._source.latency_ns + jitter_ns
+            passed_ns = min(at_ns, capture_ns + declared_ns)
             is_harmless = late_ns <= self._delay_ns and (late_ns >= 0 or self._delay_ns == NEVER_NS)
             yield (
-                Broken("delay", name, self._index, passed_ns, jitter_ns, late_ns),
+                Broken("delay", name, self._index, passed_ns, declared_ns, at_ns - capture_ns),
                 is_harmless and not self._in_phase,
             )
         before_ns, self._capture_ns = self._capture_ns, capture_ns

@@ -158,6 +158,10 @@ def _check_source(source: SourceSpec) -> None:
     if source.period_ns is not None and source.period_ns < 1:
         what = f"expected a period above 0, found {format_ns(source.period_ns)}"
         raise SpecError(what, ("sources", source.name, "rate"))
+    if not 0 <= source.latency_ns <= LONGEST_NS:
+        limit = "0 or more" if source.latency_ns < 0 else "at most 10 years"
+        what = f"expected {limit}, found {format_ns(source.latency_ns)}"
+        raise SpecError(what, ("sources", source.name, "latency"))
 
 
 def _check_references(spec: PipelineSpec, stage: StageSpec) -> None:

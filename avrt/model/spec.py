@@ -77,6 +77,8 @@ class SourceSpec:
         info_topic: topic of the CameraInfo that belongs to a camera.
         period_ns: declared period; None when the user does not know it.
         clock_offset_ns: added to the sensor's stamps; None means estimate it and tell.
+        latency_ns: from a capture to its message's arrival at least; what comes on top of it is the
+            jitter of the stages that it releases.
     """
 
     name: str
@@ -86,6 +88,7 @@ class SourceSpec:
     period_ns: int | None = None
     frame: str = ""
     clock_offset_ns: int | None = None
+    latency_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ NOTES_SHOWN = 3
 SAID: Mapping[Kind, str] = {
     "execution": "executed {found}, {detail} {declared}",
     "rate": "came {found} after the one before by {detail}, period {declared}",
-    "delay": "came {found} after its capture, jitter {declared}",
+    "delay": "came {found} after its capture, latency and jitter {declared}",
     "gap": "was captured {found} after the one before, period {declared}",
     "phase": "came at {found}, planned for {declared}",
     "lost": "was lost",

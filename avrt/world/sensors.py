@@ -2,7 +2,7 @@
 
 A sweep is stamped at its first column and comes when its last one is over; an image is stamped at
 exposure, in the middle of a sweep, when the LiDAR faces forward. What it takes from there to the
-recorder is a delay of the sensor plus up to JITTER at random.
+recorder is the sensor's delay, of most plus up to JITTER at random. The recording ends all at once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Sensor:
         frame: of the readings.
         period_ns, phase_ns: when it reads: phase + k * period.
         span_ns: how long a reading takes after its stamp.
-        delay_ns: from then to the recorder.
+        delay_ns: from then to the recorder, at least.
         read: makes a reading.
+        is_steady: nothing comes on top of the delay.
     """
 
     topic: str
@@ -46,6 +47,7 @@ class Sensor:
     span_ns: int
     delay_ns: int
     read: Callable[[World, int], Payload]
+    is_steady: bool = False
 
 
 class Reading(NamedTuple):
@@ -69,11 +71,11 @@ SENSORS = (
         lambda *_: camera_info(),
     ),
     Sensor("/radar/targets", mounting.RADAR.frame, 50 * MS, 10 * MS, 0, 15 * MS, World.radar),
-    Sensor("/imu/data", mounting.IMU.frame, 10 * MS, 0, 0, MS, World.imu),
-    Sensor("/gnss/fix", mounting.GNSS.frame, 100 * MS, 20 * MS, 0, 45 * MS, World.fix),
+    Sensor("/imu/data", mounting.IMU.frame, 10 * MS, 0, 0, MS, World.imu, True),
+    Sensor("/gnss/fix", mounting.GNSS.frame, 100 * MS, 20 * MS, 0, 45 * MS, World.fix, True),
     Sensor("/vehicle/speed", mounting.VEHICLE, 20 * MS, 5 * MS, 0, 2 * MS, World.wheels),
-    Sensor("/ground_truth/objects", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.truth),
-    Sensor("/ground_truth/odometry", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.ego),
+    Sensor("/ground_truth/objects", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.truth, True),
+    Sensor("/ground_truth/odometry", mounting.VEHICLE, 50 * MS, 0, 0, 0, World.ego, True),
 )  # fmt: skip
 
 
@@ -90,6 +92,8 @@ def _readings(world: World, index: int, sensor: Sensor, end_ns: int) -> Iterator
     """Yield the readings of one sensor; the delay is more regular than the period is long."""
     rng = np.random.default_rng((world.scene.seed, 50 + index))
     for at_ns in range(sensor.phase_ns, end_ns - sensor.span_ns, sensor.period_ns):
-        late_ns = int(rng.integers(JITTER_NS)) if sensor.delay_ns else 0
+        late_ns = 0 if sensor.is_steady else int(rng.integers(JITTER_NS))
         log_ns = at_ns + sensor.span_ns + sensor.delay_ns + late_ns
+        if log_ns >= end_ns:
+            return
         yield Reading(log_ns, sensor.topic, sensor.frame, at_ns, sensor.read(world, at_ns))

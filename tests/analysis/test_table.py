@@ -173,3 +173,10 @@ def test_where_a_rate_is_not_known_nothing_is_said():
     silent = replace(spec, sources=(SourceSpec(name="lidar", type="lidar"),))
     assert faults(silent) == []
     assert analyse(silent).stage("scan").verdict == "unknown"
+
+
+def test_a_message_comes_its_latency_after_a_capture_in_phase():
+    spec = pipeline(stage("a", "s", wcet_ns=2, deadline_ns=5), a=(7,))
+    late = replace(spec, sources=(replace(spec.sources[0], latency_ns=6),))
+    assert faults(late) == []
+    assert worst(late) == {"a": (3, 2)}

@@ -106,6 +106,7 @@ def worlds(  # noqa: PLR0913 - all are named
         for i in range(pick.integer(1, 3))
     )
     jitters = [pick((0, 0, 0, 2, 5, 12)) for _ in sources]
+    sources = tuple(replace(one, latency_ns=pick((0, 0, 0, 3, 25))) for one in sources)
     levels = pick(((Criticality.QM,), (Criticality.QM,), tuple(Criticality)))
     stages: list[StageSpec] = []
     for index in range(pick.integer(1, 6)):
@@ -130,7 +131,7 @@ def worlds(  # noqa: PLR0913 - all are named
     check(spec)
     is_sporadic = pick.rarely()
     arrivals = tuple(
-        _arrivals(pick, source.period_ns, jitter, is_sporadic)
+        _arrivals(pick, source, jitter, is_sporadic)
         for source, jitter in zip(sources, jitters, strict=True)
     )
     shares = tuple(pick((0.0, 0.5, 1.0, 1.0, 1.0)) for _ in range(pick.integer(1, 11)))
@@ -279,14 +280,14 @@ def _graded(pick, stage, levels):
     return replace(stage, criticality=pick(levels))
 
 
-def _arrivals(pick, period_ns, jitter_ns, is_sporadic):
-    """Return captures a period apart, or more, each arriving at most the jitter later."""
+def _arrivals(pick, source, jitter_ns, is_sporadic):
+    """Return captures a period apart, or more, each arriving latency and at most jitter later."""
     at_ns, times, last_ns = pick(range(12)), [], 0
     while at_ns < UNTIL_NS:
-        late_ns = pick((0, jitter_ns, pick.integer(0, jitter_ns)))
+        late_ns = source.latency_ns + pick((0, jitter_ns, pick.integer(0, jitter_ns)))
         last_ns = max(last_ns, at_ns + late_ns)
         times.append((at_ns, last_ns))
-        at_ns += period_ns + (pick((0, 1, 5)) if is_sporadic else 0)
+        at_ns += source.period_ns + (pick((0, 1, 5)) if is_sporadic else 0)
     return tuple(times)
 
 

@@ -19,7 +19,7 @@ MISTAKES = [
         "key of another section",
         "{type: lidar, topic: /top}",
         "{type: lidar, wcet: 3 ms}",
-        "7: sources.top: unknown key 'wcet'; known are type, topic, info, rate, frame, clock_offset",
+        "7: sources.top: unknown key 'wcet'; known are type, topic, info, rate, frame",
     ),
     (
         "missing pipeline",

@@ -91,13 +91,14 @@ RUN = textwrap.dedent("""
     import numpy as np
     import avrt
     from avrt.logs.writer import LogWriter
-    from avrt.world import make_scene, sweep
+    from avrt.world import World, make_scene
 
     path = sys.argv[1]
-    scene = make_scene(3)
+    world = World(make_scene("cut_in", 3), 1.0)
+world.advance()
     with LogWriter(path) as log:
         for k in range(8):
-            cloud = sweep(scene, k * 10**8)
+            cloud = world.lidar(k * 10**8)
             log.add_cloud("/lidar", "lidar_roof", 10**18 + k * 10**8, cloud.xyz, cloud.intensity)
 
     def product(cloud):
