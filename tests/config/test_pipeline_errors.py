@@ -19,7 +19,10 @@ MISTAKES = [
         "key of another section",
         "{type: lidar, topic: /top}",
         "{type: lidar, wcet: 3 ms}",
-        "7: sources.top: unknown key 'wcet'; known are type, topic, info, rate, frame",
+        (
+            "7: sources.top: unknown key 'wcet'; known are type, topic, info, rate, frame, "
+            "clock_offset, latency"
+        ),
     ),
     (
         "missing pipeline",
