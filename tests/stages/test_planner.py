@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from avrt.errors import SpecError
 from avrt.model.message import Message, Stamp
 from avrt.payload import Box, Track, Tracks
 from avrt.stages.planning.planner import HARD_BRAKING, Planner
+from avrt.stages.planning.reference import Arc
 from avrt.stages.planning.trajectories import INSTANTS, Limits, emergency_stop, sample
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=40)
@@ -166,3 +169,53 @@ def test_a_wrong_parameter_is_the_users_mistake(wrong):
     with pytest.raises(SpecError) as caught:
         Planner(**wrong)
     assert caught.value.key == tuple(wrong)
+
+
+# The road bends as the vehicle turns
+
+
+@given(
+    curvature=st.floats(-0.02, 0.02),
+    along=st.floats(-20, 60),
+    aside=st.floats(-10, 10),
+)
+@CHECKED
+def test_a_place_on_an_arc_is_found_again(curvature, along, aside):
+    arc = Arc.of(10.0, 10.0 * curvature)
+    (place,), (heading,) = arc.bent(np.array([along]), np.array([aside]))
+    assert arc.along(*place) == pytest.approx((along, aside, heading), abs=1e-6)
+
+
+@pytest.mark.parametrize(("speed", "yaw_rate"), [(2.9, 1.0), (10.0, np.nan), (10.0, 0.0)])
+def test_a_slow_vehicle_or_an_unknown_rate_bends_nothing(speed, yaw_rate):
+    assert Arc.of(speed, yaw_rate).curvature == 0
+
+
+def turning(*things, radius, speed=12.0):
+    scene = Tracks(tuple(things), speed, yaw_rate=speed / radius)
+    return Planner().process(Message(Stamp("test", 0, 0, 0, 0), scene))
+
+
+def on_bend(along, aside, *, radius, speed=0.0):
+    """A car that faces along a bend to the left."""
+    (place,), (heading,) = Arc(1 / radius).bent(np.array([along]), np.array([aside]))
+    car = thing(0.0, vx=speed * np.cos(heading), vy=speed * np.sin(heading), sigma=0.05)
+    box = Box(*place, -1.0, 4.2, 1.8, 1.5, heading)
+    return replace(car, box=box, nearest_x=place[0] - 2.1)
+
+
+def test_who_stands_beside_a_bend_is_in_nobodys_way():
+    parked = on_bend(35.0, -3.0, radius=200.0)
+    assert parked.box.y > -0.1  # straight ahead it would be in the way
+    plan = turning(parked, radius=200.0)
+    assert (plan.kind, plan.time_gap) == ("cruise", None)
+    assert turning(parked, radius=1e9).kind != "cruise"
+
+
+def test_who_drives_ahead_on_a_bend_is_followed_and_the_plan_bends():
+    ahead = on_bend(25.0, 0.0, radius=100.0, speed=8.0)
+    plan = turning(ahead, radius=100.0)
+    assert plan.time_gap is not None
+    assert plan.speed[-1] < 12.0
+    assert plan.curvature[0] == pytest.approx(0.01)
+    assert np.hypot(plan.xy[:, 0], plan.xy[:, 1] - 100.0) == pytest.approx(100.0, abs=0.7)

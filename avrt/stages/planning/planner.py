@@ -7,6 +7,9 @@ Intelligent Cruise Control", IEEE Trans. Vehicular Technology 42(4), 1993). Hard
 only where nothing gentler avoids contact, so there is always something that caused it. If no sample
 is left, the emergency stop is taken; it needs no sample and is always there.
 
+All this happens along and aside the arc on which the vehicle is (module `reference`), so a bend of
+the road puts nobody into its way who is not; others are predicted along it too.
+
 Confirmed tracks are predicted at constant velocity. A tentative one makes nobody brake, but nobody
 speeds up towards it either. Their outlines grow with the standard deviation
 of the predicted position, up to GROWTH_MAX: what is not known for sure takes more room. A sideways
@@ -18,7 +21,7 @@ Shape letters: J trajectories, S instants, B obstacles.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +30,15 @@ from avrt.model.stage import Stage
 from avrt.payload import Plan, PlanCause
 from avrt.stages.geometry import half_extents
 from avrt.stages.parameters import check_not_negative, check_number, check_positive
-from avrt.stages.planning.trajectories import INSTANTS, Limits, Trajectories, emergency_stop, sample
+from avrt.stages.planning.reference import Arc
+from avrt.stages.planning.trajectories import (
+    INSTANTS,
+    Limits,
+    Trajectories,
+    chosen,
+    emergency_stop,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,24 +123,25 @@ class Planner(Stage):
     def process(self, scene: Message[Tracks]) -> Plan:
         """Return what to do from the scene's capture time on."""
         speed = max(0.0, scene.payload.ego_speed)
-        obstacles = self._predicted(scene.payload, confirmed=True)
+        arc = Arc.of(speed, scene.payload.yaw_rate)
+        obstacles = self._predicted(scene.payload, arc, confirmed=True)
         made = sample(speed, self.cruise_speed, self.limits)
         gap = self._gaps(made, obstacles)
         safe = (_smallest(gap) > CONTACT) & self._clear(made, obstacles)
-        doubtful = self._gaps(made, self._predicted(scene.payload, confirmed=False))
+        doubtful = self._gaps(made, self._predicted(scene.payload, arc, confirmed=False))
         safe &= (made.last_speed <= speed) | (_smallest(doubtful) > CONTACT)
         gentle = made.acceleration.min(axis=1) >= -HARD_BRAKING
         ahead = self._ahead(obstacles, gap[0])
         for allowed in (safe & gentle, safe):
             if allowed.any():
                 cost = np.where(allowed, self._cost(made, gap), math.inf)
-                return self._plan(made, int(np.argmin(cost)), ahead, speed)
-        return self._plan(emergency_stop(speed, self.limits), 0, ahead, speed)
+                return self._plan(_one(made, int(np.argmin(cost))), arc, ahead, speed)
+        return self._plan(_one(emergency_stop(speed, self.limits), 0), arc, ahead, speed)
 
-    def _predicted(self, scene: Tracks, *, confirmed: bool) -> Obstacles:
+    def _predicted(self, scene: Tracks, arc: Arc, *, confirmed: bool) -> Obstacles:
         tracks = [one for one in scene.objects if one.confirmed == confirmed and one.box.x > 0]
         tracks.sort(key=lambda one: (one.nearest_x, one.id))
-        rows = [_extents(one, self.margin) for one in tracks[:OBSTACLES_MAX]]
+        rows = [_extents(one, arc, self.margin) for one in tracks[:OBSTACLES_MAX]]
         shape = (len(rows), 4, len(INSTANTS))
         sides = np.array(rows).reshape(shape)
         return Obstacles(
@@ -181,15 +193,16 @@ class Planner(Stage):
             return None
         return obstacles.tracks[int(np.argmin(gap.min(axis=1)))]
 
-    def _plan(self, made: Trajectories, j: int, ahead: Track | None, speed: float) -> Plan:
-        braking = -float(made.acceleration[j].min())
+    def _plan(self, made: Trajectories, arc: Arc, ahead: Track | None, speed: float) -> Plan:
+        """Return the plan that is the one trajectory of `made`, along an arc."""
+        braking = -float(made.acceleration.min())
         gap = None
         if ahead is not None:
             gap = max(0.0, ahead.nearest_x - self.front_offset) / max(speed, STANDING)
         kind = "cruise" if ahead is None else "follow"
         if braking > HARD_BRAKING:
             kind = "brake"
-        if made.speed[j, -1] < STANDING:
+        if made.speed[0, -1] < STANDING:
             kind = "stop"
         cause = None
         if ahead is not None and (braking > HARD_BRAKING or kind == "stop"):
@@ -200,13 +213,14 @@ class Planner(Stage):
                 distance=ahead.nearest_x - self.front_offset,
                 closing_speed=ahead.closing_speed,
             )
+        xy, heading = arc.bent(made.along[0], made.aside[0])
         return Plan(
             t=INSTANTS.copy(),
-            xy=np.stack([made.along[j], made.aside[j]], axis=1),
-            yaw=made.yaw[j],
-            speed=made.speed[j],
-            acceleration=made.acceleration[j],
-            curvature=made.curvature[j],
+            xy=xy,
+            yaw=heading + made.yaw[0],
+            speed=made.speed[0],
+            acceleration=made.acceleration[0],
+            curvature=arc.curvature + made.curvature[0],
             kind=kind,
             time_gap=gap,
             cause=cause,
@@ -217,20 +231,27 @@ def _smallest(gap: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(gap.min(axis=(1, 2), initial=math.inf))
 
 
-def _extents(track: Track, margin: float) -> NDArray[np.float64]:
-    """Return near, far, right and left of a track at INSTANTS, (4, S), metres."""
+def _one(made: Trajectories, index: int) -> Trajectories:
+    return chosen(made, np.array([index]))
+
+
+def _extents(track: Track, arc: Arc, margin: float) -> NDArray[np.float64]:
+    """Return near, far, right and left of a track along an arc at INSTANTS, (4, S), metres."""
     t = INSTANTS
     p = track.covariance
     grown_x = np.minimum(np.sqrt(p[0, 0] + 2 * t * p[0, 2] + t**2 * p[2, 2]), GROWTH_MAX[0])
     grown_y = np.minimum(np.sqrt(p[1, 1] + 2 * t * p[1, 3] + t**2 * p[3, 3]), GROWTH_MAX[1])
-    along, across = half_extents(track.box)
-    sideways = track.vy if abs(track.vy) > 2 * math.sqrt(p[3, 3]) else 0.0
-    x, y = track.vx * t, track.box.y + sideways * t
-    near = min(track.nearest_x, track.box.x)
+    middle, aside, heading = arc.along(track.box.x, track.box.y)
+    along, across = half_extents(replace(track.box, yaw=track.box.yaw - heading))
+    cos, sin = math.cos(heading), math.sin(heading)
+    forward, sideways = track.vx * cos + track.vy * sin, track.vy * cos - track.vx * sin
+    sideways = sideways if abs(sideways) > 2 * math.sqrt(p[3, 3]) else 0.0
+    x, y = forward * t, aside + sideways * t
+    near = arc.along(min(track.nearest_x, track.box.x), track.box.y)[0]
     return np.stack(
         [
             near + x - grown_x,
-            track.box.x + along + x + grown_x,
+            middle + along + x + grown_x,
             y - across - grown_y - margin,
             y + across + grown_y + margin,
         ]

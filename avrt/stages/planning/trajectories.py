@@ -90,7 +90,7 @@ def sample(speed: float, speed_max: float, limits: Limits) -> Trajectories:
     kept = (jerk <= limits.jerk) & (peak <= limits.acceleration) & (peak >= -limits.braking)
     made = _trajectories(speed, last[kept], duration[kept], aside[kept], jerk[kept])
     gentle = np.abs(made.curvature).max(axis=1) <= limits.curvature
-    return _chosen(made, gentle)
+    return chosen(made, gentle)
 
 
 def emergency_stop(speed: float, limits: Limits) -> Trajectories:
@@ -153,7 +153,8 @@ def _trajectories(
     )
 
 
-def _chosen(made: Trajectories, kept: NDArray[np.bool_]) -> Trajectories:
+def chosen(made: Trajectories, kept: NDArray[np.bool_] | NDArray[np.int64]) -> Trajectories:
+    """Return some of the trajectories, by mask or by index."""
     return Trajectories(
         along=made.along[kept],
         aside=made.aside[kept],
