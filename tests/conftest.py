@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
-FOLDERS = ("kernel", "drivers", "config", "stages", "analysis")
+FOLDERS = ("kernel", "drivers", "config", "stages", "analysis", "world")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)

@@ -6,6 +6,7 @@ bytes.
 """
 
 from avrt.world.camera import camera_info
+from avrt.world.following import PlanFollower
 from avrt.world.lidar import HDL_32E, HDL_64E_FRONT, Beams
 from avrt.world.mounting import MOUNTINGS, VEHICLE
 from avrt.world.scenes import SCENES, Scene, make_scene
@@ -24,6 +25,7 @@ __all__ = [
     "Control",
     "EgoPose",
     "EgoState",
+    "PlanFollower",
     "Reading",
     "Scene",
     "World",

@@ -155,6 +155,11 @@ def inside(points: Array, places: Places, half: Array, growth: float = 0.0) -> N
     return found
 
 
+def folded(angle: Array) -> Array:
+    """Return angles in -pi to pi."""
+    return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
 def footprint_overlap(first: Sequence[float], second: Sequence[float]) -> bool:
     """Tell whether two rectangles on the ground overlap: x, y, yaw, length, width of each.
 

@@ -21,7 +21,7 @@ from avrt.payload import CameraInfo
 from avrt.world import road
 from avrt.world.bodies import TAIL
 from avrt.world.boxes import FIXTURE, corners
-from avrt.world.mounting import CAMERA, vehicle_pose
+from avrt.world.mounting import CAMERA, ego_pose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ def render(scene: Scene, boxes: Boxes, motion: Motion, rng: np.random.Generator)
         motion: of all users at one instant, (1, U).
         rng: for the sensor's noise.
     """
-    pose = vehicle_pose(scene.road.ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(scene.road.ground, motion)
     view = View.of(pose)
     places = boxes.places(motion)
     picture = _sky(view)

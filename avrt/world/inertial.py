@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.payload import Fix, Imu, Speed
-from avrt.world.mounting import GNSS, vehicle_pose
+from avrt.world.mounting import GNSS, ego_pose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class Errors:
 
 def imu(ground: Ground, motion: Motion, errors: Errors, rng: np.random.Generator) -> Imu:
     """Return a reading; `motion` has three instants, STEP_S apart, the middle one being now."""
-    pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(ground, motion)
     velocity = np.diff(pose.origin, axis=0) / STEP_S
     push = (velocity[1] - velocity[0]) / STEP_S + np.array([0.0, 0.0, GRAVITY])
     axes = pose.axes
@@ -77,7 +77,7 @@ def fix(
     ground: Ground, motion: Motion, at_s: float, errors: Errors, rng: np.random.Generator
 ) -> Fix:
     """Return a position; `motion` has one instant, `at_s` seconds after the start."""
-    pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(ground, motion)
     index = min(int(at_s * 10), len(errors.way) - 1)
     x, y, z = pose.point(GNSS.place)[0] + errors.way[index] + rng.normal(0, FIX_WHITE, 3)
     latitude, longitude = geodetic(float(x), float(y))

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from avrt.payload import PointCloud
-from avrt.world.boxes import corners
-from avrt.world.mounting import LIDAR, vehicle_pose
+from avrt.world.boxes import corners, folded
+from avrt.world.mounting import LIDAR, ego_pose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def sweep(
         motion: of all users at the times of the columns, (A, U).
         rng: for noise and lost returns.
     """
-    pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(ground, motion)
     local = beams.directions
     direction = np.einsum("aij,aej->aei", pose.axes, local)
     shape = direction.shape[:2]
@@ -220,18 +220,13 @@ def _columns(
     if distance < np.hypot(*half[index, :2]) + 0.5:
         return np.arange(len(beams.azimuths))
     towards = np.arctan2(to_middle[1], to_middle[0])
-    spread = _folded(np.arctan2(seen[:, 1], seen[:, 0]) - towards)
+    spread = folded(np.arctan2(seen[:, 1], seen[:, 0]) - towards)
     step = abs(float(np.deg2rad(beams.end - beams.start))) / beams.columns
     moved = 0.5 * beams.period * (30.0 + float(np.hypot(*places.velocity[index])))
     margin = MARGIN_COLUMNS * step + np.arctan2(moved, max(distance, 1.0))
-    apart = _folded(beams.azimuths + heading - towards)
+    apart = folded(beams.azimuths + heading - towards)
     covered = (apart > spread.min() - margin) & (apart < spread.max() + margin)
     return np.nonzero(covered)[0]
-
-
-def _folded(angle: Array) -> Array:
-    """Return angles in -pi to pi."""
-    return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
 def _meet_box(

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.world.road import Ground
+    from avrt.world.traffic import Motion
 
     Array = NDArray[np.float64]
 
 VEHICLE = "base_link"
+EGO = 0  # the vehicle itself is the first of the users
 REAR_AXLE = 1.35  # metres from the vehicle's middle back to the origin of its frame
 
 
@@ -74,6 +76,11 @@ class Pose(NamedTuple):
         """Return directions of the world, (..., 3), in this frame; for one instant."""
         assert len(self.origin) == 1
         return np.asarray(vectors @ self.axes[0])
+
+
+def ego_pose(ground: Ground, motion: Motion) -> Pose:
+    """Return the frame of the vehicle itself at the K instants of a motion."""
+    return vehicle_pose(ground, motion.x[:, EGO], motion.y[:, EGO], motion.yaw[:, EGO])
 
 
 def vehicle_pose(ground: Ground, x: Array, y: Array, yaw: Array) -> Pose:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from avrt.payload import Targets
-from avrt.world.mounting import RADAR, vehicle_pose
+from avrt.world.boxes import folded
+from avrt.world.mounting import RADAR, ego_pose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def cycle(ground: Ground, boxes: Boxes, motion: Motion, rng: np.random.Generator
         motion: of all users one cycle ago and now, (2, U).
         rng: for what is left to chance.
     """
-    pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(ground, motion)
     at = pose.point(RADAR.place)
     sensor = Sensor(at[1, :2], float(motion.yaw[1, 0]), (at[1, :2] - at[0, :2]) / PERIOD_S)
     places = boxes.places(motion, 1)
@@ -77,7 +78,7 @@ def _reflections(
     """Return place, velocity and power (dB) of what reflects, (R, 2), (R, 2) and (R,)."""
     offset = places.middle[:, :2] - sensor.place
     distance = np.hypot(*offset.T)
-    azimuth = _folded(np.arctan2(offset[:, 1], offset[:, 0]) - sensor.yaw)
+    azimuth = folded(np.arctan2(offset[:, 1], offset[:, 0]) - sensor.yaw)
     low = places.middle[:, 2] - boxes.half[:, 2] - pose.origin[1, 2]
     solid = (low < TALLEST_M) & (distance < RANGE_MAX + 10.0)
     seen = np.nonzero(solid & (np.abs(azimuth) < VIEW + 0.1))[0]
@@ -169,7 +170,7 @@ def _measured(
     range_ = np.hypot(*offset.T)
     line = offset / np.maximum(range_, 1e-6)[:, None]
     rate = ((velocity - sensor.velocity) * line).sum(axis=1)
-    azimuth = _folded(np.arctan2(offset[:, 1], offset[:, 0]) - sensor.yaw)
+    azimuth = folded(np.arctan2(offset[:, 1], offset[:, 0]) - sensor.yaw)
     range_ = range_ + rng.normal(0, RANGE_SIGMA, len(range_))
     azimuth = azimuth + rng.normal(0, AZIMUTH_SIGMA, len(range_))
     rate = rate + rng.normal(0, RATE_SIGMA, len(range_))
@@ -185,11 +186,6 @@ def _measured(
         strength=_whole(power[order]),
         ids=np.full(len(order), -1, np.int64),
     )
-
-
-def _folded(angle: Array) -> Array:
-    """Return angles in -pi to pi."""
-    return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
 def _whole(values: Array) -> NDArray[np.float32]:

@@ -8,9 +8,10 @@ Along the road a driver follows the Intelligent Driver Model (Treiber, Hennecke 
 
 towards whoever is next in its corridor, and at most what brings it to the speed it wishes. Aside
 it does what its manoeuvres say: a lane change along the quintic of least jerk, a walk at constant
-speed. A corridor counts who is in it and who will be within a second, so a driver sees a car that
-cuts in. The vehicle itself is the first of the users: it is driven like the others, or by a
-`Control` (kinematic bicycle), to which the others react just as well.
+speed. A corridor counts who is in it and who will be within a second, or who walks into it within
+two and a half, so a driver sees a car that cuts in and yields to walkers. The vehicle itself is the
+first of the users: it is driven like the others, or by a `Control` (kinematic bicycle), to which
+the others react just as well.
 
 Nothing is random here, and no time but the steps counts. Shape letters: T steps, U users, K
 instants that are asked for.
@@ -23,6 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+
+from avrt.world.mounting import EGO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +42,8 @@ SPEEDING_UP, COMFORTABLE, HARDEST = 1.5, 2.0, 8.0  # m/s^2
 TIME_GAP, STANDSTILL_GAP = 1.3, 2.5  # seconds, metres
 EAGERNESS = 0.4  # seconds in which a driver makes up for a wrong speed
 SIDE_MARGIN = 0.35  # metres
-FORESIGHT = 1.0  # seconds
+FORESIGHT, WALKERS_FORESIGHT = 1.0, 2.5  # seconds
 SEES = 120.0  # metres
-EGO = 0
 
 
 class ChangeLane(NamedTuple):
@@ -93,13 +95,23 @@ class RoadUser:
 
 
 class EgoState(NamedTuple):
-    """How the vehicle moves now: seconds since the start, metres, radians, m/s."""
+    """How the vehicle moves now: world frame, metres, radians, m/s.
+
+    Attributes:
+        at: seconds since the start.
+        offset: to the left of the lane that it began in.
+        heading: from that of the road, left positive.
+        bend: curvature of the road, 1/m, left positive.
+    """
 
     at: float
     x: float
     y: float
     yaw: float
     speed: float
+    offset: float
+    heading: float
+    bend: float
 
 
 class Control(Protocol):
@@ -210,7 +222,7 @@ class Traffic:
         d, aside = self._sideways()
         way = self._direction[:, None]
         ahead = way * (self._s[None] - self._s[:, None])
-        later = d + aside * FORESIGHT
+        later = d + aside * np.where(self._direction == 0, WALKERS_FORESIGHT, FORESIGHT)
         low, high = np.minimum(d, later), np.maximum(d, later)
         half = self._width / 2
         near = SIDE_MARGIN + half[:, None] + half[None]
@@ -228,16 +240,23 @@ class Traffic:
         ego = self._ego
         if ego is None:
             x, y, yaw = self._rows[self._steps - 1, :3, EGO].tolist()
-            ego = EgoState((self._steps - 1) * STEP_S, x, y, yaw, speed)
+            ego = self._state(self._steps - 1, (x, y, yaw), speed)
         acceleration, curvature = control(ego)
         after = max(0.0, ego.speed + acceleration * STEP_S)
         way = (ego.speed + after) / 2 * STEP_S
         yaw = ego.yaw + curvature * way
         middle = ego.yaw + curvature * way / 2
         x, y = ego.x + way * math.cos(middle), ego.y + way * math.sin(middle)
-        self._ego = EgoState(self._steps * STEP_S, x, y, yaw, after)
+        self._ego = self._state(self._steps, (x, y, yaw), after)
+
+    def _state(self, step: int, pose: tuple[float, float, float], speed: float) -> EgoState:
+        """Return the state of the vehicle at a pose, and let it be there for the others."""
+        x, y, yaw = pose
         s, d = self.road.project(x, y, float(self._s[EGO]))
-        self._s[EGO], self._d[self._steps, EGO], self._v[EGO] = s, d, after
+        self._s[EGO], self._d[step, EGO], self._v[EGO] = s, d, speed
+        heading = yaw - float(self.road.place(np.array([s]), np.zeros(1))[2][0])
+        bend = float(self.road.curvature(np.array([s]))[0])
+        return EgoState(step * STEP_S, x, y, yaw, speed, d - self.users[EGO].d, heading, bend)
 
 
 def _facing(user: RoadUser) -> float:

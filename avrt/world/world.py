@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from avrt.payload import Box, EgoMotion, Fix, Imu, PointCloud, Speed, Targets, TrueObject, Truth
+from avrt.payload import Box, Fix, Imu, PointCloud, Speed, Targets, TrueObject, Truth
 from avrt.units import NS_PER_S
 from avrt.world import camera, inertial, lidar, radar
 from avrt.world.boxes import Boxes
 from avrt.world.lidar import HDL_32E
-from avrt.world.mounting import vehicle_pose
-from avrt.world.traffic import EGO, STEP_S, Traffic
+from avrt.world.mounting import EGO, ego_pose
+from avrt.world.traffic import STEP_S, Traffic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,28 +94,19 @@ class World:
     def truth(self, at_ns: int) -> Truth:
         """Return all other road users in the vehicle's frame, by id; fixtures are none."""
         motion = self._motion_at(at_ns)
-        pose = self._pose(motion)
+        pose = ego_pose(self.scene.road.ground, motion)
         found = [self._true(index, motion, pose) for index in range(1, len(self.scene.users))]
         return Truth(tuple(found))
 
     def ego(self, at_ns: int) -> EgoPose:
         """Return how the vehicle really moves."""
         motion = self._motion_at(at_ns, -STEP_S, 0.0)
-        ground = self.scene.road.ground
-        pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+        pose = ego_pose(self.scene.road.ground, motion)
         rate = float(motion.yaw[1, 0] - motion.yaw[0, 0]) / STEP_S
         x, y, z = np.round(pose.origin[1], TRUTH_GRID).tolist()
         turn = tuple(round(part, TRUTH_GRID + 3) for part in _quaternion(pose.axes[1]))
         moving = Speed(round(float(motion.speed[1, EGO]), TRUTH_GRID), round(rate, TRUTH_GRID))
         return EgoPose((x, y, z), (turn[0], turn[1], turn[2], turn[3]), moving)
-
-    def true_motion(self, at_ns: int) -> EgoMotion:
-        """Return how the vehicle really moves, as an estimator would tell it."""
-        motion = self._motion_at(at_ns, -STEP_S, 0.0)
-        x, y, yaw = motion.x[1, EGO], motion.y[1, EGO], motion.yaw[1, EGO]
-        rate = float(yaw - motion.yaw[0, EGO]) / STEP_S
-        speed = float(motion.speed[1, EGO])
-        return EgoMotion(float(x), float(y), float(yaw), speed, rate, np.eye(2) * 1e-4, ("truth",))
 
     def outlines(self, at_ns: int) -> Array:
         """Return x, y, yaw, length and width of all users, the vehicle first: (U, 5)."""
@@ -135,10 +126,6 @@ class World:
         numbers = [*middle.tolist(), length, width, height, turn, *velocity[:2].tolist()]
         *box, vx, vy = (round(float(number), TRUTH_GRID) for number in numbers)
         return TrueObject(user.id, user.label, Box(*box), vx, vy)
-
-    def _pose(self, motion: Motion) -> Pose:
-        ground = self.scene.road.ground
-        return vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
 
     def _motion_at(self, at_ns: int, *offsets: float) -> Motion:
         return self._motion(at_ns / NS_PER_S + np.array(offsets or (0.0,)))

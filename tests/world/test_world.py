@@ -12,7 +12,7 @@ from avrt.errors import SpecError
 from avrt.world import SCENES, World, make_scene
 from avrt.world.boxes import footprint_overlap, inside
 from avrt.world.lidar import HDL_32E
-from avrt.world.mounting import LIDAR, vehicle_pose
+from avrt.world.mounting import LIDAR, ego_pose
 
 SECOND = 1_000_000_000
 SLACK = 5 * HDL_32E.noise  # metres
@@ -50,7 +50,7 @@ def in_world(world, at_ns, cloud):
     """Return the points in the world, and how far each is above the ground."""
     motion = world._motion(at_ns / SECOND + cloud.seconds.astype(np.float64))
     ground = world.scene.road.ground
-    pose = vehicle_pose(ground, motion.x[:, 0], motion.y[:, 0], motion.yaw[:, 0])
+    pose = ego_pose(ground, motion)
     points = pose.point(LIDAR.place) + np.einsum("nij,nj->ni", pose.axes, cloud.xyz)
     return points, points[:, 2] - ground.height(points[:, 0], points[:, 1])
 
