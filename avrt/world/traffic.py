@@ -9,7 +9,8 @@ Along the road a driver follows the Intelligent Driver Model (Treiber, Hennecke 
 towards whoever is next in its corridor, and at most what brings it to the speed it wishes. Aside
 it does what its manoeuvres say: a lane change along the quintic of least jerk, a walk at constant
 speed. A corridor counts who is in it and who will be within a second, or who walks into it within
-two and a half, so a driver sees a car that cuts in and yields to walkers. The vehicle itself is the
+two and a half, so a driver sees a car that cuts in and yields to walkers; one that the vehicle's
+front has passed it does not stop for. The vehicle itself is the
 first of the users: it is driven like the others, or by a `Control` (kinematic bicycle), to which
 the others react just as well.
 
@@ -227,7 +228,8 @@ class Traffic:
         half = self._width / 2
         near = SIDE_MARGIN + half[:, None] + half[None]
         beside = (low[None] - near < d[:, None]) & (d[:, None] < high[None] + near)
-        is_next = beside & (ahead > 0) & (ahead < SEES)
+        passed = np.where(self._direction == 0, self._length[:, None] / 2, 0.0)
+        is_next = beside & (ahead > passed) & (ahead < SEES)
         distance = np.where(is_next, ahead, np.inf)
         nearest = distance.argmin(axis=1)
         reach = (self._length + self._length[nearest]) / 2
