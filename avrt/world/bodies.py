@@ -122,10 +122,11 @@ def truck(length: float, width: float, height: float, colour: Colour) -> tuple[P
 
 def cyclist(length: float, width: float, height: float, colour: Colour) -> tuple[Part, ...]:
     """Return a bicycle and who rides it."""
+    neck = height - 0.25
     return (
-        Part(0, 0, 0.0, length, 0.08, 0.95, RUBBER, METAL),
-        Part(-0.1, 0, 0.85, 0.45, width, 0.62 * height - 0.25, colour, CLOTH),
-        Part(0.05, 0, 0.85 + 0.62 * height - 0.25, 0.22, 0.2, 0.25, SKIN, CLOTH),
+        Part(0, 0, 0.0, length, 0.08, 0.7, RUBBER, METAL),
+        Part(-0.1, 0, 0.6, 0.45, width, neck - 0.6, colour, CLOTH),
+        Part(0.05, 0, neck, 0.22, 0.2, 0.25, SKIN, CLOTH),
     )
 
 
