@@ -3,7 +3,7 @@
 Choose with `--hypothesis-profile=NAME`. And small logs for whoever replays one. What tests of
 the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
 (`spoilt`), of stages (`small_networks`, `traffic`, `driving`), of traces (`traces`, `perfetto`) and
-of scores (`sequences`) share, all tests can import.
+of scores (`sequences`, `scored`) share, all tests can import.
 """
 
 import gc

@@ -88,7 +88,13 @@ def score_run(path: str | Path, truth: str | Path | None = None) -> RunScore:
     with RunFile(path) as run, open_log(path) as reader:
         spec = read_pipeline(run, path)
         damage: list[str] = []
-        world = TrueWorld(_read_truth(told, damage), run.zero_ns)
+        true = _read_truth(told, damage)
+        if not true and truth is None and (run.damage or not run.complete):
+            raise InputError("no ground truth is left in the damaged record", str(path))
+        if not true:
+            what = f"{told} has no ground truth (derived_object_msgs/ObjectArray)"
+            raise SpecError(f"{what}; name the log that has some with --truth LOG")
+        world = TrueWorld(true, run.zero_ns)
         frames = Frames(spec.transforms)
         sweeps = _read_sweeps(reader, spec, run.zero_ns, world, frames, damage)
         score = RunScore(
@@ -104,6 +110,8 @@ def score_run(path: str | Path, truth: str | Path | None = None) -> RunScore:
                 continue
             if found is not None:
                 score.stages[stage.name] = found
+        if score.stages and not any(stage.frames for stage in score.stages.values()):
+            raise SpecError(f"{told}: its ground truth is of other times than the run")
         score.damage = list(dict.fromkeys([*(str(error) for error in run.damage), *damage]))
     return score
 
@@ -128,9 +136,6 @@ def _read_truth(path: str | Path, damage: list[str]) -> list[TrueScene]:
             scenes.extend(read_truth(reader))
         except DamagedInputError as error:
             damage.append(str(error))
-    if not scenes:
-        what = f"{path} has no ground truth (derived_object_msgs/ObjectArray)"
-        raise SpecError(f"{what}; name the log that has some with --truth LOG")
     return scenes
 
 
