@@ -140,7 +140,7 @@ def test_what_python_writes_is_sound(keys):
 
 
 @given(st.data())
-@examples(200)  # 5,000 with --hypothesis-profile=nightly
+@examples(80)  # 5,000 with --hypothesis-profile=nightly
 def test_what_is_sound_is_never_refused(data):
     text = data.draw(st.sampled_from([GOOD, DESIGN, *(p.read_text() for p in SHIPPED)]))
     start = data.draw(st.integers(0, len(text)))
@@ -158,7 +158,7 @@ def test_what_is_sound_is_never_refused(data):
 @example("5 ms\u0085")
 @example(" .5s ")
 @example("1 of 10")
-@examples(300)
+@examples(150)
 def test_a_quantity_that_is_read_has_the_shape(text):
     for read in (duration, rate, ratio):
         try:
