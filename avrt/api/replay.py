@@ -62,6 +62,11 @@ class Replay:
         self._wall = wall
         self._loops = loops
 
+    @property
+    def _recorded(self) -> str:
+        """The run whose execution times are taken, or nothing."""
+        return str(self._timing or "").partition(":")[2]
+
     def run(
         self,
         hang_timeout_ns: int,
@@ -72,7 +77,8 @@ class Replay:
     ) -> Report:
         """Do it, and write the trace that is wanted."""
         loaded = self._pipeline.loaded
-        kept = (self._log, self._out, None if loaded is None else loaded.path)
+        pipeline = None if loaded is None else loaded.path
+        kept = (self._log, self._out, pipeline, self._recorded or None)
         with TraceWriter(trace, kept) as traced:
             report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
             traced.write(report.summary.pipeline)
@@ -180,9 +186,8 @@ class Replay:
             return
         loaded = self._pipeline.loaded
         read = [self._log] if loaded is None else [self._log, Path(loaded.path)]
-        recorded = str(self._timing or "").partition(":")[2]
-        if recorded:
-            read.append(Path(recorded))
+        if self._recorded:
+            read.append(Path(self._recorded))
         for path in read:
             if self._out.exists() and path.exists() and path.samefile(self._out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")

@@ -75,6 +75,9 @@ def test_a_refused_run_leaves_no_trace_and_an_old_one_as_it_was(
     assert call("replay", log, "-p", pipeline, "--trace", log).code == 2
     assert call("replay", log, "-p", pipeline, "--trace", pipeline).code == 2
     assert call("replay", log, "-p", pipeline, "-o", new, "--trace", new).code == 2
+    timing = f"recorded:{old}"
+    assert call("replay", log, "-p", pipeline, "--timing", timing, "--trace", old).code == 2
+    assert old.read_bytes() == b"old"
 
 
 def test_no_run_record(call, tmp_path):

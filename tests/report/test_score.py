@@ -13,7 +13,7 @@ from avrt.model.frames import IDENTITY, Frames, TransformSpec, placed
 from avrt.model.message import Message, Stamp
 from avrt.payload import Box, CameraInfo, ImageDetections, PointCloud, TrueObject, Truth
 from avrt.report.score.images import corners, score_images
-from avrt.report.score.scenes import Scenes, Sweeps, TrueWorld
+from avrt.report.score.scenes import Present, Scenes, Sweeps, TrueWorld, on_others
 
 S = 1_000_000_000
 TURNED = TransformSpec(
@@ -94,6 +94,17 @@ def test_points_count_where_the_object_was_when_they_were_measured():
     sweeps = Sweeps()
     sweeps.add("early", 0, sweep(points, [0.0] * 5), IDENTITY, there)
     assert sweeps.seen(0) == set()
+
+
+def test_what_is_found_at_an_object_that_does_not_count_is_not_false():
+    there = [
+        Present(car(1), counts=True),
+        Present(car(2, x=30.0), counts=False),
+        Present(car(3, x=50.0, yaw=math.pi / 2), counts=False),
+    ]
+    places = [(10.5, 0.0), (30.0, 0.5), (31.9, 0.9), (50.0, 1.9), (51.9, 0.0), (10.0, 0.9)]
+    pairs = [(0, 0), (1, 1)]
+    assert on_others(there, places, pairs) == {1, 2, 3}
 
 
 def test_another_frame_is_turned_and_moved():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from avrt.metrics.accuracy.matching import matched, nearness
 from avrt.metrics.accuracy.share import Share, spread
+from avrt.report.score.scenes import on_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,14 +113,16 @@ def score_detections(messages: Iterable[Message[Detections]], scenes: Scenes) ->
         pairs = matched(nearness([one.place for one in there], places))
         error_of = {t: math.dist(there[t].place, places[f]) for t, f in pairs}
         true_of = {f: there[t] for t, f in pairs}
+        others = on_others(there, places, pairs)
         for place, one in enumerate(there):
             if one.counts:
                 score.object(one, error_of.get(place))
         for place, detection in enumerate(found):
+            if place in others:
+                continue
             true = true_of.get(place)
-            if true is None or true.counts:
-                score.detection(detection, right=true is not None)
-            if true is not None and true.counts:
+            score.detection(detection, right=true is not None)
+            if true is not None:
                 score.same_label += true.object.label == detection.label
     return score
 

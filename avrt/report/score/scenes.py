@@ -22,7 +22,7 @@ import numpy as np
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -158,6 +158,31 @@ class Scenes:
         turn, shift = parts(self.matrix(frame))
         yaw = math.atan2(turn[1, 0], turn[0, 0])
         return [replace(p, object=_moved(p.object, turn, shift, yaw)) for p in found]
+
+
+def on_others(
+    there: Sequence[Present],
+    places: Sequence[tuple[float, float]],
+    pairs: Iterable[tuple[int, int]],
+) -> set[int]:
+    """Return which found things are at objects that do not count: matched, or inside their box."""
+    true_of = {found: there[true] for true, found in pairs}
+    others = [one.object.box for one in there if not one.counts]
+    return {
+        found
+        for found, place in enumerate(places)
+        if (
+            not true_of[found].counts
+            if found in true_of
+            else any(_holds(box, place) for box in others)
+        )
+    }
+
+
+def _holds(box: Box, place: tuple[float, float]) -> bool:
+    x, y = place[0] - box.x, place[1] - box.y
+    cos, sin = math.cos(box.yaw), math.sin(box.yaw)
+    return abs(cos * x + sin * y) <= box.length / 2 and abs(cos * y - sin * x) <= box.width / 2
 
 
 def parts(matrix: Matrix) -> tuple[Array, Array]:

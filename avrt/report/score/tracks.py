@@ -18,6 +18,7 @@ from avrt.metrics.accuracy.hota import Hota, hota
 from avrt.metrics.accuracy.identity import Identity, identity
 from avrt.metrics.accuracy.matching import Frame, matched, nearness
 from avrt.metrics.accuracy.share import Share, Spread, spread
+from avrt.report.score.scenes import on_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -137,11 +138,10 @@ class _Instant:
 
     @property
     def frame(self) -> Frame:
-        found = [(one.box.x, one.box.y) for one in self.shown]
         return Frame(
             tuple(one.object.id for one in self.there),
             tuple(one.id for one in self.shown),
-            nearness([one.place for one in self.there], found),
+            _near(self.there, self.shown),
         )
 
 
@@ -160,12 +160,12 @@ def score_tracks(messages: Iterable[Message[Tracks]], scenes: Scenes) -> TrackSc
         real = {tracks[f].id for _, f in matched(_near(there, tracks))}
         said += [(one.existence, one.id in real) for one in tracks]
         shown = [one for one in tracks if one.confirmed and one.existence >= EXISTENCE_MIN]
-        on_others = {f for t, f in matched(_near(there, shown)) if not there[t].counts}
+        others = on_others(there, _places(shown), matched(_near(there, shown)))
         instants.append(
             _Instant(
                 stamp.capture_ns,
                 [one for one in there if one.counts],
-                [one for place, one in enumerate(shown) if place not in on_others],
+                [one for place, one in enumerate(shown) if place not in others],
             )
         )
     frames = [instant.frame for instant in instants]
@@ -190,7 +190,11 @@ def score_tracks(messages: Iterable[Message[Tracks]], scenes: Scenes) -> TrackSc
 
 
 def _near(there: Sequence[Present], tracks: Sequence[Track]) -> Array:
-    return nearness([one.place for one in there], [(one.box.x, one.box.y) for one in tracks])
+    return nearness([one.place for one in there], _places(tracks))
+
+
+def _places(tracks: Sequence[Track]) -> list[tuple[float, float]]:
+    return [(one.box.x, one.box.y) for one in tracks]
 
 
 def _velocity_errors(pairs: Iterable[tuple[Present, Track]]) -> Iterable[float]:
