@@ -15,9 +15,8 @@ NS_PER_MS = NS_PER_UNIT["ms"]
 
 NS_MAX = 2**63 - 1
 
-_QUANTITY = re.compile(
-    r"([+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18}))[ \t]*([A-Za-z]{1,8})"
-)
+NUMBER_PATTERN = r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})"
+_QUANTITY = re.compile(rf"({NUMBER_PATTERN})[ \t]*([A-Za-z]{{1,8}})")
 
 
 def duration_ns(text: str) -> int:

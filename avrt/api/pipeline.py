@@ -133,6 +133,7 @@ class Pipeline:
         loops: int = 1,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
+        trace: str | Path | None = None,
     ) -> Report:
         """Run a recorded log through the pipeline.
 
@@ -148,6 +149,7 @@ class Pipeline:
             loops: how often the log is played; each time what was believed is forgotten.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
+            trace: where to write a trace for Perfetto; none is written by default.
 
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
@@ -157,7 +159,7 @@ class Pipeline:
 
         check_loops(loops)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
-        return replay.run(hang_timeout_ns(hang_timeout), progress, force=force)
+        return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

@@ -27,6 +27,7 @@ from avrt.logs.truth import truth_topics
 from avrt.model.codec import encode, to_json
 from avrt.model.frames import Frames, merged
 from avrt.report.summary import RunSummary
+from avrt.report.trace.writing import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from avrt.drivers.replay import ReplayResult
     from avrt.drivers.wall import WallClock
     from avrt.logs.reader import LogReader
+    from avrt.logs.record.journal import Watch
     from avrt.model.frames import Contradiction
     from avrt.model.spec import PipelineSpec
 
@@ -60,10 +62,36 @@ class Replay:
         self._wall = wall
         self._loops = loops
 
+    @property
+    def _recorded(self) -> str:
+        """The run whose execution times are taken, or nothing."""
+        return str(self._timing or "").partition(":")[2]
+
     def run(
-        self, hang_timeout_ns: int, progress: Callable[[int], None] | None, *, force: bool
+        self,
+        hang_timeout_ns: int,
+        progress: Callable[[int], None] | None,
+        *,
+        force: bool,
+        trace: str | Path | None = None,
     ) -> Report:
-        """Do it."""
+        """Do it, and write the trace that is wanted."""
+        loaded = self._pipeline.loaded
+        pipeline = None if loaded is None else loaded.path
+        kept = (self._log, self._out, pipeline, self._recorded or None)
+        with TraceWriter(trace, kept) as traced:
+            report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
+            traced.write(report.summary.pipeline)
+        return report
+
+    def _run(
+        self,
+        hang_timeout_ns: int,
+        progress: Callable[[int], None] | None,
+        watch: Watch | None,
+        *,
+        force: bool,
+    ) -> Report:
         spec, devices = fit_to_host(self._pipeline.check_stages())
         spec = self._pipeline.planned(spec)
         placed = self._pipeline.placed
@@ -89,6 +117,7 @@ class Replay:
                         record=record,
                         hang_timeout_ns=hang_timeout_ns,
                         progress=progress,
+                        watch=watch,
                     )
                 )
                 summary = _summary(spec, log, result, costs, conditions)
@@ -157,9 +186,8 @@ class Replay:
             return
         loaded = self._pipeline.loaded
         read = [self._log] if loaded is None else [self._log, Path(loaded.path)]
-        recorded = str(self._timing or "").partition(":")[2]
-        if recorded:
-            read.append(Path(recorded))
+        if self._recorded:
+            read.append(Path(self._recorded))
         for path in read:
             if self._out.exists() and path.exists() and path.samefile(self._out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")

@@ -27,10 +27,12 @@ from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.report.anomalies import AnomalyReport
 from avrt.report.summary import RunSummary
+from avrt.report.trace.writing import TraceWriter
 
 if TYPE_CHECKING:
     from avrt.drivers.montecarlo import ManyRuns
     from avrt.drivers.scenario import ScenarioRun
+    from avrt.logs.record.journal import Watch
     from avrt.metrics.expectations import Unmet
 
 TIMING = "modelled"
@@ -62,15 +64,28 @@ class Scenario:
         return cls(LoadedScenario(Path(path)))
 
     def run(
-        self, *, seed: int | None = None, out: str | Path | None = None
+        self,
+        *,
+        seed: int | None = None,
+        out: str | Path | None = None,
+        trace: str | Path | None = None,
     ) -> tuple[Report, tuple[Unmet, ...]]:
         """Simulate once; return the report and the expectations that were not met.
 
         Args:
             seed: in place of the scenario's own.
             out: where to write the run record; none is written by default.
+            trace: where to write a trace for Perfetto; none is written by default.
         """
         seed = self._seed(seed)
+        with TraceWriter(trace, (*self._loaded.paths, *self._prepared.files, out)) as traced:
+            report, unmet = self._run(seed, out, traced.watch)
+            traced.write(self.spec.pipeline)
+        return report, unmet
+
+    def _run(
+        self, seed: int, out: str | Path | None, watch: Watch | None
+    ) -> tuple[Report, tuple[Unmet, ...]]:
         spec = self.spec
         conditions = read_conditions(
             timing=TIMING,
@@ -80,7 +95,7 @@ class Scenario:
             **overhead_conditions(spec.overheads),
         )
         if out is None:
-            result = run_scenario(self._prepared, seed)
+            result = run_scenario(self._prepared, seed, watch=watch)
             return Report(self._summary(result, conditions)), result.unmet
         self._check_out(Path(out))
         try:
@@ -92,7 +107,7 @@ class Scenario:
                 pipeline_yaml=self._loaded.pipeline.text,
             ) as record:
                 result = run_scenario(
-                    self._prepared, seed, lambda at_ns, line: record.journal(line, at_ns)
+                    self._prepared, seed, lambda at_ns, line: record.journal(line, at_ns), watch
                 )
                 summary = self._summary(result, conditions)
                 summary.record = str(out)

@@ -16,6 +16,7 @@ from avrt.analysis.sensitivity import format_rate, remedies, sensitivity
 from avrt.api import Pipeline
 from avrt.api.judgement import judge
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
+from avrt.config.schema import pipeline_schema
 from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
 from avrt.model.graph import release_periods
@@ -50,15 +51,25 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "whether it meets its deadlines, by how much, and what would be enough. "
         "Exit code 1 when it is known to miss.",
     )
-    parser.add_argument("pipeline", type=Path, metavar="PIPELINE")
+    parser.add_argument("pipeline", type=Path, metavar="PIPELINE", nargs="?")
+    parser.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the JSON Schema of the pipeline file, for editors, and check nothing",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="leave out how much each figure may change"
     )
     add_json_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(options: Namespace) -> int:
+    if options.schema:
+        show_json(pipeline_schema())
+        return 0
+    if options.pipeline is None:
+        options.refuse("give a PIPELINE, or --schema")
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
     room: Sensitivity | None = None

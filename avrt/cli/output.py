@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -23,6 +24,15 @@ WIDTH_WITHOUT_TERMINAL = 10_000  # nothing is wrapped: the reader may be grep
 
 def add_json_option(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and no table")
+
+
+def add_trace_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="write a trace here, such as run.pftrace, that ui.perfetto.dev opens",
+    )
 
 
 def show(item: RenderableType) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
-from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
+from avrt.cli.output import (
+    add_json_option,
+    add_trace_option,
+    progress_bar,
+    show,
+    show_json,
+    stdout_kept,
+)
 from avrt.errors import DamagedInputError
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.terminal import broken_promises, render
@@ -42,6 +49,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="execution times: model (the declared wcet, default), measured (what a job takes "
         "here), recorded:RUN (what it took in that run); at the wall clock always measured",
     )
+    add_trace_option(parser)
     _add_clock_options(parser)
     parser.add_argument(
         "--loops",
@@ -101,6 +109,7 @@ def run(options: Namespace) -> int:
             loops=options.loops,
             hang_timeout=options.hang_timeout,
             progress=progress,
+            trace=options.trace,
         )
     return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
 

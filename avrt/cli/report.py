@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from avrt.cli.output import add_json_option, show, show_json
+from avrt.cli.output import add_json_option, add_trace_option, show, show_json
 from avrt.report.summary import read_summary
 from avrt.report.terminal import render
+from avrt.report.trace.writing import write_trace
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -20,12 +21,15 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         description="Show outcomes, responses, chains and misses of a run record.",
     )
     parser.add_argument("record", type=Path, metavar="RUN")
+    add_trace_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     summary = read_summary(options.record)
+    if options.trace is not None:
+        write_trace(options.record, options.trace)
     if options.json:
         show_json(summary.data())
     else:

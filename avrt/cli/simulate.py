@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from avrt.api.scenario import Scenario
-from avrt.cli.output import add_json_option, show, show_json
+from avrt.cli.output import add_json_option, add_trace_option, show, show_json
 from avrt.errors import SpecError
 from avrt.report.bounds import worst_data, worst_lines
 from avrt.report.probabilities import (
@@ -51,6 +51,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="simulate again with shorter execution times: does any job then end later?",
     )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
+    add_trace_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -60,6 +61,8 @@ def run(options: Namespace) -> int:
         raise SpecError("a run record holds one run; give either --runs or --out")
     if options.anomalies and (options.runs is not None or options.out is not None):
         raise SpecError("anomalies are looked for in one run; give no --runs and no --out")
+    if options.trace is not None and (options.runs is not None or options.anomalies):
+        raise SpecError("a trace shows one run; give --trace without --runs and --anomalies")
     scenario = Scenario.load(options.scenario)
     if options.anomalies:
         found = scenario.anomalies(seed=options.seed)
@@ -67,7 +70,7 @@ def run(options: Namespace) -> int:
         return 0
     if options.runs is not None:
         return _show_many(scenario, scenario.runs(options.runs, seed=options.seed), options)
-    report, unmet = scenario.run(seed=options.seed, out=options.out)
+    report, unmet = scenario.run(seed=options.seed, out=options.out, trace=options.trace)
     seed = int(report.summary.conditions["seed"])
     if options.json:
         more = {"scenario": scenario.spec.name, "seed": seed, "unmet": _sentences(unmet)}

@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING
 from avrt.config.calibration_files import FORMATS, Calibration, read_calibration_file
 from avrt.config.reader import (
     Key,
+    Rows,
+    Triple,
     angle,
     build,
     integer,
     length,
     one_of,
-    rows,
     section,
     text,
-    triple,
 )
+from avrt.config.shape import AT_LEAST_ONE, TEXT, by_name, list_of, object_of, shape_of
 from avrt.model.frames import TURN_ERROR_MAX, Matrix, TransformSpec, merged, placed, turn_error
 from avrt.model.spec import CameraSpec
 
@@ -108,7 +109,7 @@ def _frame(child: str, node: Node) -> TransformSpec:
 
 
 def _rigid(node: Node) -> Matrix:
-    matrix = rows(3, 4)(node)
+    matrix = Rows(3, 4)(node)
     if turn_error(matrix) > TURN_ERROR_MAX:
         raise node.fail("expected a rotation in the left 3 x 3 numbers")
     return matrix
@@ -137,28 +138,78 @@ def _size(node: Node) -> tuple[int, ...]:
     return size
 
 
-CALIBRATION_KEYS = (
-    Key("frames", "own", _frames),
-    Key("files", "files", _files),
-    Key("cameras", "cameras", _cameras),
-    Key("tf", "tf", _topics),
-)
 FILE_KEYS = (
-    Key("format", "format", one_of(*FORMATS), example="kitti"),
-    Key("frames", "frames", _frame_names),
+    Key("format", "format", one_of(*FORMATS), "kitti", "what kind of file it is"),
+    Key(
+        "frames",
+        "frames",
+        _frame_names,
+        about="what the frames that it names are called here",
+        shape=by_name(TEXT),
+    ),
 )
 FRAME_KEYS = (
-    Key("parent", "parent", text, example="base_link"),
-    Key("translation", "translation", triple(length)),
-    Key("rotation", "rotation", triple(angle)),
-    Key("matrix", "matrix", _rigid),
+    Key("parent", "parent", text, "base_link", "the frame that it is mounted in"),
+    Key("translation", "translation", Triple(length), about="x, y, z in the parent; 0 m each"),
+    Key(
+        "rotation",
+        "rotation",
+        Triple(angle),
+        about="roll, pitch, yaw about the parent's fixed axes, in this order; 0 deg each",
+    ),
+    Key(
+        "matrix",
+        "matrix",
+        _rigid,
+        about="three rows of four numbers that take a point to the parent, in place of both",
+        shape=shape_of(Rows(3, 4)),
+    ),
 )
+FRAME_SHAPE = {
+    **object_of(FRAME_KEYS),
+    "not": {
+        "required": ["matrix"],
+        "anyOf": [{"required": ["translation"]}, {"required": ["rotation"]}],
+    },
+}
 CAMERA_KEYS = (
-    Key("size", "size", _size, example="[1242, 375]"),
+    Key(
+        "size",
+        "size",
+        _size,
+        "[1242, 375]",
+        "width and height of its images in pixels",
+        shape=list_of(AT_LEAST_ONE, least=2, most=2),
+    ),
     Key(
         "projection",
         "projection",
-        rows(3, 4),
-        example="[[fx, 0, cx, 0], [0, fy, cy, 0], [0, 0, 1, 0]]",
+        Rows(3, 4),
+        "[[fx, 0, cx, 0], [0, fy, cy, 0], [0, 0, 1, 0]]",
+        "from the optical frame to pixels",
     ),
+)
+CALIBRATION_KEYS = (
+    Key(
+        "frames",
+        "own",
+        _frames,
+        about="where each frame is, by its name",
+        shape=by_name(FRAME_SHAPE),
+    ),
+    Key(
+        "files",
+        "files",
+        _files,
+        about="calibration files beside this file, by path",
+        shape=by_name(object_of(FILE_KEYS)),
+    ),
+    Key(
+        "cameras",
+        "cameras",
+        _cameras,
+        about="models of cameras, by optical frame",
+        shape=by_name(object_of(CAMERA_KEYS)),
+    ),
+    Key("tf", "tf", _topics, about="topics of the log that hold tf", shape=list_of(TEXT)),
 )

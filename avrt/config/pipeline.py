@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from avrt.config.calibration import fill_calibration
+from avrt.config.calibration import CALIBRATION_KEYS, fill_calibration
 from avrt.config.node import Node, from_python
 from avrt.config.reader import (
     Key,
+    Unavailable,
     boolean,
     build,
     duration,
@@ -25,13 +26,22 @@ from avrt.config.reader import (
     name,
     named,
     names,
-    not_available,
     one_of,
     rate,
     section,
     text,
 )
-from avrt.config.stage_keys import read_stage
+from avrt.config.shape import (
+    AT_LEAST_ONE,
+    DURATION,
+    LASTING,
+    NAME,
+    by_name,
+    list_of,
+    object_of,
+    whole,
+)
+from avrt.config.stage_keys import STAGE_SHAPE, read_stage
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import SpecError
 from avrt.model.graph import check
@@ -49,6 +59,7 @@ from avrt.model.supply import Supply
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+SENSORS = ("camera", "lidar", "radar", "imu", "gnss", "can")
 _DEVICE_TYPE = re.compile(r"cpu|simulated|cuda:[0-9]{1,3}")
 
 
@@ -172,45 +183,162 @@ def _as_it_is(node: Node) -> object:
     return node  # stages are read once the devices are known; calibration fills several fields
 
 
-PIPELINE_KEYS = (
-    Key("pipeline", "name", name, example="my_pipeline"),
-    Key("policy", "policy", one_of(*POLICIES)),
-    Key("devices", "devices", _devices),
-    Key("sources", "sources", _sources),
-    Key("stages", "stages", _as_it_is, example="{NAME: {run: my_stage.py:Name, ...}}"),
-    Key("chains", "chains", _chains),
-    Key("calibration", "calibration", _as_it_is),
-    Key("ladder", "ladder", not_available("a degradation ladder")),
-    Key("table", "table", _table),
+SUPPLY_KEYS = (
+    Key(
+        "budget",
+        "budget_ns",
+        duration,
+        "3 ms",
+        "execution that it gives in each period",
+        shape=LASTING,
+    ),
+    Key(
+        "every", "period_ns", duration, "5 ms", "the period, from pipeline time 0 on", shape=LASTING
+    ),
+    Key(
+        "starts",
+        "starts_ns",
+        _turns,
+        about="where in each period the budget begins, in turn; at 0 ms unless given",
+        shape=list_of(DURATION, least=1),
+    ),
 )
 DEVICE_KEYS = (
-    Key("type", "type", _device_type),
-    Key("slots", "slots", integer),
-    Key("threads", "threads", integer),
-    Key("fallback", "fallback", name),
-    Key("preemptive", "preemptive", boolean),
-    Key("supply", "supply", _supply),
-)
-SUPPLY_KEYS = (
-    Key("budget", "budget_ns", duration, example="3 ms"),
-    Key("every", "period_ns", duration, example="5 ms"),
-    Key("starts", "starts_ns", _turns),
+    Key(
+        "type",
+        "type",
+        _device_type,
+        about="cpu (the default), simulated, or a GPU such as cuda:0",
+        shape=whole(_DEVICE_TYPE.pattern),
+    ),
+    Key(
+        "slots",
+        "slots",
+        integer,
+        about="how many jobs may be in flight on it at once; 1 unless given",
+        shape=AT_LEAST_ONE,
+    ),
+    Key(
+        "threads",
+        "threads",
+        integer,
+        about="threads of one numerical operation; 1 unless given",
+        shape=AT_LEAST_ONE,
+    ),
+    Key("fallback", "fallback", name, about="the device that takes over when this one is lost"),
+    Key(
+        "preemptive",
+        "preemptive",
+        boolean,
+        about="a job may be taken off its slot; only with type simulated",
+    ),
+    Key(
+        "supply",
+        "supply",
+        _supply,
+        about="the device is there for part of the time only",
+        shape=object_of(SUPPLY_KEYS),
+    ),
 )
 SOURCE_KEYS = (
-    Key("type", "type", one_of("camera", "lidar", "radar", "imu", "gnss", "can"), example="lidar"),
-    Key("topic", "topic", text),
-    Key("info", "info_topic", text),
-    Key("rate", "period_ns", rate),
-    Key("frame", "frame", text),
-    Key("clock_offset", "clock_offset_ns", duration),
-    Key("latency", "latency_ns", duration),
+    Key("type", "type", one_of(*SENSORS), "lidar", "what kind of sensor it is"),
+    Key("topic", "topic", text, about="topic of the log"),
+    Key("info", "info_topic", text, about="topic of a camera's CameraInfo"),
+    Key("rate", "period_ns", rate, about="declared rate, such as 10 Hz, or period"),
+    Key("frame", "frame", text, about="coordinate frame; the message's unless given"),
+    Key(
+        "clock_offset",
+        "clock_offset_ns",
+        duration,
+        about="added to the sensor's stamps; estimated when above 1 s unless given",
+    ),
+    Key(
+        "latency",
+        "latency_ns",
+        duration,
+        about="from a capture to the arrival of its message at least; 0 unless given",
+    ),
 )
 TABLE_KEYS = (
-    Key("cycle", "cycle_ns", duration, example="100 ms"),
-    Key("starts", "rows", _rows, example="{my_stage: [0 ms, 50 ms]}"),
+    Key("cycle", "cycle_ns", duration, "100 ms", "after how long all repeats"),
+    Key(
+        "starts",
+        "rows",
+        _rows,
+        "{my_stage: [0 ms, 50 ms]}",
+        "by stage when its jobs start within the cycle, ascending",
+        shape=by_name(list_of(DURATION), NAME),
+    ),
 )
 CHAIN_KEYS = (
-    Key("path", "path", names, example="[front_camera, detect, plan]"),
-    Key("reaction", "reaction_ns", duration),
-    Key("age", "age_ns", duration),
+    Key(
+        "path",
+        "path",
+        names,
+        "[front_camera, detect, plan]",
+        "from a source (or a timer stage) through stages that read each other",
+        shape=list_of(NAME, least=2),
+    ),
+    Key(
+        "reaction",
+        "reaction_ns",
+        duration,
+        about="limit from an external change to the first output that knows it",
+        shape=LASTING,
+    ),
+    Key(
+        "age",
+        "age_ns",
+        duration,
+        about="limit from a capture to the end of the last output resting on it",
+        shape=LASTING,
+    ),
+)
+PIPELINE_KEYS = (
+    Key("pipeline", "name", name, "my_pipeline", "its name"),
+    Key("policy", "policy", one_of(*POLICIES), about="who goes first; edf unless given"),
+    Key(
+        "devices",
+        "devices",
+        _devices,
+        about="what runs jobs, by name; one cpu unless given",
+        shape=by_name(object_of(DEVICE_KEYS), NAME),
+    ),
+    Key(
+        "sources",
+        "sources",
+        _sources,
+        about="where sensor data enters, by name",
+        shape=by_name(object_of(SOURCE_KEYS), NAME),
+    ),
+    Key(
+        "stages",
+        "stages",
+        _as_it_is,
+        "{NAME: {run: my_stage.py:Name, ...}}",
+        "what a job computes and its timing contract, by name",
+        shape=by_name(STAGE_SHAPE, NAME),
+    ),
+    Key(
+        "chains",
+        "chains",
+        _chains,
+        about="end-to-end promises, by name",
+        shape=by_name(object_of(CHAIN_KEYS), NAME),
+    ),
+    Key(
+        "calibration",
+        "calibration",
+        _as_it_is,
+        about="where the sensors are mounted, and what the cameras are like",
+        shape=object_of(CALIBRATION_KEYS),
+    ),
+    Key("ladder", "ladder", Unavailable("a degradation ladder"), about="degradation levels"),
+    Key(
+        "table",
+        "table",
+        _table,
+        about="the starts that policy table executes; computed unless given",
+        shape=object_of(TABLE_KEYS),
+    ),
 )

@@ -17,13 +17,17 @@ from avrt.units import degrees, duration_ns, metres, period_ns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    Shape = dict[str, object]
+
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
 NOT_AVAILABLE = "is not available in this version; remove it"
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
-_RATIO = re.compile(r"(\d{1,9})\s+of\s+(\d{1,9})")
+NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,62}"
+RATIO_PATTERN = "([0-9]{1,9})[ \\t]+of[ \\t]+([0-9]{1,9})"
+_NAME = re.compile(NAME_PATTERN)
+_RATIO = re.compile(RATIO_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,16 @@ class Key:
         field: the field of the specification it fills; an absent key leaves the field's default.
         read: the reader of its value.
         example: a value, shown when a required key is missing; None for an optional key.
+        about: what it means, for the schema that editors show.
+        shape: what it may look like as JSON Schema, where the reader alone does not tell.
     """
 
     name: str
     field: str
     read: Callable[[Node], object]
     example: str | None = None
+    about: str = ""
+    shape: Shape | None = None
 
 
 def section(node: Node, keys: Iterable[Key]) -> dict[str, object]:
@@ -131,41 +139,46 @@ def angle(node: Node) -> float:
     return _quantity(node, degrees, 'an angle with its unit, such as "-90 deg"')
 
 
-def triple(read: Callable[[Node], float]) -> Callable[[Node], tuple[float, ...]]:
-    """Return a reader of a list of three such values."""
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """Reads a list of three such values."""
 
-    def read_three(node: Node) -> tuple[float, ...]:
+    read: Callable[[Node], float]
+
+    def __call__(self, node: Node) -> tuple[float, ...]:
         items = node.items("a list of three")
         if len(items) != 3:
             raise node.fail(f"expected a list of three, found {len(items)}")
-        return tuple(read(item) for item in items)
-
-    return read_three
+        return tuple(self.read(item) for item in items)
 
 
-def numbers(count: int) -> Callable[[Node], tuple[float, ...]]:
-    """Return a reader of a list of so many numbers."""
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Reads a list of so many numbers."""
 
-    def read(node: Node) -> tuple[float, ...]:
-        items = node.items(f"{count} numbers")
-        if len(items) != count or any(type(item.value) not in {int, float} for item in items):
-            shown = ", ".join(item.shown for item in items[: count + 1])
-            raise node.fail(f"expected {count} numbers, found {shown or 'none'}")
+    count: int
+
+    def __call__(self, node: Node) -> tuple[float, ...]:
+        items = node.items(f"{self.count} numbers")
+        if len(items) != self.count or any(type(i.value) not in {int, float} for i in items):
+            shown = ", ".join(item.shown for item in items[: self.count + 1])
+            raise node.fail(f"expected {self.count} numbers, found {shown or 'none'}")
         return tuple(float(item.text) for item in items)
 
-    return read
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Reads a matrix, row after row, as one tuple."""
 
-def rows(count: int, width: int) -> Callable[[Node], tuple[float, ...]]:
-    """Return a reader of a matrix, row after row, as one tuple."""
+    count: int
+    width: int
 
-    def read(node: Node) -> tuple[float, ...]:
-        items = node.items(f"{count} rows of {width} numbers")
-        if len(items) != count:
-            raise node.fail(f"expected {count} rows of {width} numbers, found {len(items)} rows")
-        return tuple(number for item in items for number in numbers(width)(item))
-
-    return read
+    def __call__(self, node: Node) -> tuple[float, ...]:
+        what = f"{self.count} rows of {self.width} numbers"
+        items = node.items(what)
+        if len(items) != self.count:
+            raise node.fail(f"expected {what}, found {len(items)} rows")
+        return tuple(number for item in items for number in Numbers(self.width)(item))
 
 
 def ratio(node: Node) -> tuple[int, int]:
@@ -176,26 +189,34 @@ def ratio(node: Node) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def one_of(*choices: str) -> Callable[[Node], str]:
-    """Return a reader of one of these words."""
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Reads one of these words."""
 
-    def choose(node: Node) -> str:
-        if isinstance(node.value, str) and node.value in choices:
+    choices: tuple[str, ...]
+
+    def __call__(self, node: Node) -> str:
+        if isinstance(node.value, str) and node.value in self.choices:
             return node.value
-        near = did_you_mean(node.text, choices)
+        near = did_you_mean(node.text, self.choices)
         remedy = f"; {near}" if near.startswith("did") else ""
-        raise node.fail(f"expected one of {', '.join(choices)}, found {node.shown}{remedy}")
+        told = f"expected one of {', '.join(self.choices)}, found {node.shown}{remedy}"
+        raise node.fail(told)
 
-    return choose
+
+def one_of(*choices: str) -> OneOf:
+    """Return a reader of one of these words."""
+    return OneOf(choices)
 
 
-def not_available(what: str) -> Callable[[Node], object]:
-    """Return a reader for what the design names and this version does not have."""
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Refuses what the design names and this version does not have."""
 
-    def refuse(node: Node) -> object:
-        raise node.fail(f"{what} {NOT_AVAILABLE}")
+    what: str
 
-    return refuse
+    def __call__(self, node: Node) -> object:
+        raise node.fail(f"{self.what} {NOT_AVAILABLE}")
 
 
 def _quantity(node: Node, convert: Callable[[str], N], expected: str) -> N:

@@ -18,17 +18,18 @@ from avrt.config.node import Node, from_python, plain
 from avrt.config.profile import read_times
 from avrt.config.reader import (
     Key,
+    Unavailable,
     boolean,
     build,
     duration,
     integer,
     name,
     named,
-    not_available,
     one_of,
     ratio,
     section,
 )
+from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, TEXT, by_name, list_of, object_of, whole
 from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
 
 if TYPE_CHECKING:
@@ -133,49 +134,143 @@ def _params(node: Node) -> object:
 
 
 _RELEASES = {"period_ns", "trigger", "sync"}
+INPUT_KEYS = (
+    Key("from", "source", name, "front_camera", "the source or stage that it reads"),
+    Key("optional", "optional", boolean, about="a job may run without it; false unless given"),
+    Key(
+        "max_age", "max_age_ns", duration, about="an older message counts as missing", shape=LASTING
+    ),
+)
+SYNC_KEYS = (
+    Key("tolerance", "tolerance_ns", duration, "5 ms", "how far capture times may lie apart"),
+    Key("timeout", "timeout_ns", duration, "40 ms", "how long a set is waited for"),
+)
+SEGMENT_KEYS = (
+    Key("device", "device", name, "gpu", "where this part runs"),
+    Key("wcet", "wcet_ns", duration, "8 ms", "its worst execution time", shape=LASTING),
+    Key(
+        "wait",
+        "wait",
+        one_of("suspend", "spin"),
+        about="whether the slot of the part before is kept until this one has ended",
+    ),
+)
 STAGE_KEYS = (
-    Key("run", "run", _reference),
-    Key("device", "device", name),
-    Key("inputs", "inputs", _inputs),
-    Key("trigger", "trigger", name),
-    Key("sync", "sync", _sync),
-    Key("period", "period_ns", duration),
-    Key("offset", "offset_ns", duration),
-    Key("wcet", "wcet_ns", duration, example="25 ms"),
-    Key("bcet", "bcet_ns", duration),
-    Key("jitter", "jitter_ns", duration),
-    Key("deadline", "deadline_ns", duration, example="60 ms"),
-    Key("deadline_from", "deadline_from", one_of("release", "capture")),
-    Key("priority", "priority", integer),
-    Key("criticality", "criticality", _criticality),
-    Key("guarantee", "guarantee", one_of(*GUARANTEES)),
-    Key("on_miss", "on_miss", one_of("continue", "abort", "skip_next")),
-    Key("queue", "queue", integer),
-    Key("budget", "budget_ns", duration),
-    Key("on_overrun", "on_overrun", one_of("report", "abort")),
-    Key("miss_at_most", "misses", ratio),
-    Key("publish", "publish", one_of("asap", "at_deadline")),
-    Key("params", "params", _params),
-    Key("segments", "segments", _segments),
-    Key("handler", "handler", not_available("a handler of misses")),
-    Key("partition", "partition", not_available("a partition")),
-    Key("profile", "profile_ns", _as_it_is),
-    Key("redundancy", "redundancy", not_available("redundancy")),
+    Key(
+        "run",
+        "run",
+        _reference,
+        about="package.module:Name, or file.py:Name beside this file",
+        shape=whole(r"[^\n]+:[^:\n]+"),
+    ),
+    Key("device", "device", name, about="where it runs; the only device unless given"),
+    Key(
+        "inputs",
+        "inputs",
+        _inputs,
+        about="what it reads, by the name of the stage's parameter",
+        shape=by_name(
+            {"anyOf": [NAME, object_of(INPUT_KEYS)]}, {**NAME, "not": {"enum": keyword.kwlist}}
+        ),
+    ),
+    Key("trigger", "trigger", name, about="the input that releases a job; a single one does so"),
+    Key(
+        "sync",
+        "sync",
+        _sync,
+        about="all inputs together release a job",
+        shape=object_of(SYNC_KEYS),
+    ),
+    Key("period", "period_ns", duration, about="it is released by a timer", shape=LASTING),
+    Key("offset", "offset_ns", duration, about="when the timer releases first; 0 unless given"),
+    Key("wcet", "wcet_ns", duration, "25 ms", "worst execution time", shape=LASTING),
+    Key("bcet", "bcet_ns", duration, about="best execution time", shape=LASTING),
+    Key("jitter", "jitter_ns", duration, about="release jitter, for analyses; 0 unless given"),
+    Key("deadline", "deadline_ns", duration, "60 ms", "relative to its release", shape=LASTING),
+    Key(
+        "deadline_from",
+        "deadline_from",
+        one_of("release", "capture"),
+        about="what the deadline counts from; the release unless given",
+    ),
+    Key("priority", "priority", integer, about="for policy fp; 1 is the most urgent"),
+    Key(
+        "criticality",
+        "criticality",
+        _criticality,
+        about="on the last free slot a job gives way to a more critical one; QM unless given",
+        shape={"enum": [level.label for level in Criticality]},
+    ),
+    Key("guarantee", "guarantee", one_of(*GUARANTEES), about="chooses on_miss"),
+    Key(
+        "on_miss",
+        "on_miss",
+        one_of("continue", "abort", "skip_next"),
+        about="what a miss does: finish late (the default), discard, or drop the new release",
+    ),
+    Key(
+        "queue",
+        "queue",
+        integer,
+        about="how many jobs wait; the oldest is shed when another comes; 4 unless given",
+        shape=AT_LEAST_ONE,
+    ),
+    Key(
+        "budget",
+        "budget_ns",
+        duration,
+        about="execution allowed; the wcet unless given",
+        shape=LASTING,
+    ),
+    Key(
+        "on_overrun",
+        "on_overrun",
+        one_of("report", "abort"),
+        about="what becomes of a job above its budget; report unless given",
+    ),
+    Key("miss_at_most", "misses", ratio, about="weakly-hard promise, such as 1 of 10"),
+    Key(
+        "publish",
+        "publish",
+        one_of("asap", "at_deadline"),
+        about="when consumers may read the output; asap unless given",
+    ),
+    Key(
+        "params",
+        "params",
+        _params,
+        about="parameters of the class's constructor",
+        shape={"type": "object"},
+    ),
+    Key(
+        "segments",
+        "segments",
+        _segments,
+        about="parts of every job, each on a device of its own, one after the other",
+        shape=list_of(object_of(SEGMENT_KEYS), least=1),
+    ),
+    Key("handler", "handler", Unavailable("a handler of misses"), about="told of misses"),
+    Key("partition", "partition", Unavailable("a partition"), about="its own process"),
+    Key(
+        "profile",
+        "profile_ns",
+        _as_it_is,
+        about="file of avrt profile -o, whose times are taken in place of the wcet",
+        shape=TEXT,
+    ),
+    Key("redundancy", "redundancy", Unavailable("redundancy"), about="runs several times"),
 )
 SEGMENTED_KEYS = tuple(
     replace(key, example=None) if key.name == "wcet" else key for key in STAGE_KEYS
 )
-SEGMENT_KEYS = (
-    Key("device", "device", name, example="gpu"),
-    Key("wcet", "wcet_ns", duration, example="8 ms"),
-    Key("wait", "wait", one_of("suspend", "spin")),
-)
-INPUT_KEYS = (
-    Key("from", "source", name, example="front_camera"),
-    Key("optional", "optional", boolean),
-    Key("max_age", "max_age_ns", duration),
-)
-SYNC_KEYS = (
-    Key("tolerance", "tolerance_ns", duration, example="5 ms"),
-    Key("timeout", "timeout_ns", duration, example="40 ms"),
-)
+STAGE_SHAPE = {
+    **object_of(SEGMENTED_KEYS),
+    "anyOf": [{"required": ["wcet"]}, {"required": ["segments"]}],
+    "not": {
+        "anyOf": [
+            {"required": ["period", "trigger"]},
+            {"required": ["period", "sync"]},
+            {"required": ["trigger", "sync"]},
+        ]
+    },
+}

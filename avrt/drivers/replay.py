@@ -25,7 +25,7 @@ from avrt.errors import InputError, SpecError
 from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.kernel import Kernel
-from avrt.logs.record.journal import Journal
+from avrt.logs.record.journal import Journal, both
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from avrt.exec.process import Interrupts
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
+    from avrt.logs.record.journal import Watch
     from avrt.logs.record.run_record import RunRecord
     from avrt.model.commands import Command
     from avrt.model.events import Event
@@ -66,6 +67,12 @@ class ReplayResult:
     not_recorded: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     wakeup_late_ns: Distribution = field(default_factory=Distribution)
 
+    def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
+        """Take in what the kernel decided."""
+        self.end_ns = at_ns
+        for command in commands:
+            self.figures.take(command)
+
 
 def replay(  # noqa: PLR0913 - all after the log is optional and named
     spec: PipelineSpec,
@@ -77,6 +84,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     record: RunRecord | None = None,
     hang_timeout_ns: int = HANG_TIMEOUT_NS,
     progress: Callable[[int], None] | None = None,
+    watch: Watch | None = None,
 ) -> ReplayResult:
     """Run a log through a pipeline.
 
@@ -89,6 +97,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         record: takes everything that happens.
         hang_timeout_ns: host time after which a stage counts as hung.
         progress: told the pipeline time of each message.
+        watch: told each call of the kernel.
 
     Raises:
         SpecError: the pipeline needs something that replay cannot do, or a stage cannot warm up.
@@ -98,14 +107,9 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     set_threads(max(device.threads for device in spec.devices))
     result = ReplayResult(RunFigures(spec))
 
-    def listen(at_ns: int, commands: Sequence[Command]) -> None:
-        result.end_ns = at_ns
-        for command in commands:
-            result.figures.take(command)
-
     recorder = Recorder(record)
     write = None if record is None else recorder.journal
-    journal = Journal(write, listen, result.figures.watch)
+    journal = Journal(write, result.listen, both(result.figures.watch, watch))
     worker = ReplayWorker(
         spec, stages, timing, result.figures, recorder, hang_timeout_ns, _device_clock(clock)
     )
@@ -122,8 +126,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     finally:
         worker.close()
         recorder.close()
-    result.decisions = journal.digest
-    result.payloads = worker.digest.hexdigest()
+    result.decisions, result.payloads = journal.digest, worker.digest.hexdigest()
     result.damage, result.hangs = worker.damage, worker.hangs
     result.not_recorded = recorder.not_recorded
     return result

@@ -15,7 +15,7 @@ from avrt.drivers.arrivals import arrivals
 from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
 from avrt.drivers.simulate import Pretended
-from avrt.logs.record.journal import Journal
+from avrt.logs.record.journal import Journal, both
 from avrt.metrics.expectations import Firsts, Unmet, Windows, unmet
 from avrt.metrics.run import RunFigures
 from avrt.model.events import DeviceBack, DeviceLost, StreamLost
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from avrt.logs.record.journal import Watch
     from avrt.model.commands import Command, Dispatch
     from avrt.model.events import Event
     from avrt.model.execution import DrawnModel
@@ -63,11 +64,14 @@ class ScenarioRun:
 
 
 def run_scenario(
-    prepared: Prepared, seed: int, write: Callable[[int, str], None] | None = None
+    prepared: Prepared,
+    seed: int,
+    write: Callable[[int, str], None] | None = None,
+    watch: Watch | None = None,
 ) -> ScenarioRun:
-    """Run a scenario with a seed; `write` takes each journal entry."""
+    """Run a scenario with a seed; `write` takes each journal entry, `watch` each call."""
     observed = _Observed(prepared.spec)
-    journal = Journal(write, observed.listen, observed.figures.watch)
+    journal = Journal(write, observed.listen, both(observed.figures.watch, watch))
     _run(prepared, seed, journal)
     return observed.run(journal.digest)
 

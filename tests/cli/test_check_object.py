@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from avrt.config.schema import pipeline_schema
+
 CHECK = Path(__file__).parents[2] / "docs" / "check.md"
 CHAIN = "\nchains:\n  see: {path: [lidar, it], reaction: 1 s}\n"
 
@@ -76,3 +78,15 @@ def test_a_pipeline_of_which_too_little_is_known_is_no_failure(call, write_pipel
     assert done.code == 0
     assert "whether it meets all its deadlines is not known" in done.out
     assert call("check", path, "--json").data["stages"]["it"]["response"]["label"] == "unknown"
+
+
+def test_the_schema_is_printed_without_a_pipeline(call):
+    done = call("check", "--schema")
+    assert (done.code, done.err) == (0, "")
+    assert done.data == pipeline_schema()
+
+
+def test_a_check_of_nothing_says_what_is_missing(call):
+    done = call("check")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("avrt check: error: give a PIPELINE, or --schema\n")

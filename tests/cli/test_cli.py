@@ -9,7 +9,8 @@ from avrt import cli
 from avrt.cli import COMMANDS
 
 NAMES = (
-    "demo", "check", "simulate", "replay", "verify", "report", "whatif", "compare", "profile",
+    "demo", "check", "simulate", "replay", "verify", "report", "score", "whatif", "compare",
+    "profile",
 )  # fmt: skip
 READERS = ("verify", "report")
 

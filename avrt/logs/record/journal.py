@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from avrt.model.commands import Command
     from avrt.model.events import Event
 
+    Watch = Callable[[int, Sequence[Event], Sequence[Command]], None]
+
 CHECK_DIGITS = 16
 
 
@@ -35,7 +37,7 @@ class Journal:
         self,
         write: Callable[[int, str], None] | None = None,
         listen: Callable[[int, Sequence[Command]], None] | None = None,
-        watch: Callable[[int, Sequence[Event], Sequence[Command]], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._write = write
         self._listen = listen
@@ -66,6 +68,18 @@ class Journal:
     def digest(self) -> str:
         """SHA-256 of all decisions so far, as hexadecimal digits."""
         return self._hash.hexdigest()
+
+
+def both(first: Watch, second: Watch | None) -> Watch:
+    """Return what tells two listeners of each call."""
+    if second is None:
+        return first
+
+    def watch(at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        first(at_ns, events, commands)
+        second(at_ns, events, commands)
+
+    return watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""How right perception is: what was found, against what was there."""

@@ -1,0 +1,1 @@
+"""How right a recorded run was, against ground truth."""
