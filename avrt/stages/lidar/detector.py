@@ -36,8 +36,9 @@ UNKNOWN_SIDE_MAX = 3.0  # metres: a larger thing without a class is structure
 UNKNOWN_TOP_MIN = 0.4  # metres: lower things can be driven over
 UNKNOWN_TOP_MAX = 2.2  # metres: a thin thing taller than this is a pole or a tree
 UNKNOWN_TOP_CUT = 1.75  # metres: likewise, where its top is out of view
-CEILING = 4.5  # metres above the road: what is higher can be driven under
+CEILING = 6.0  # metres above the road: what is higher can be driven under
 GAP_NEAR, GAP_GROWTH = 0.4, 0.01  # metres, and for each metre of range: a crown above a car
+GAP_BEAMS = 1.25  # steps of elevation that are no gap
 FRAGMENT_MARGIN = 0.1  # metres
 SIDE_MIN = 0.3  # metres
 KEPT_POINTS = 64
@@ -49,7 +50,10 @@ class Detector(Stage):
     Args:
         sensor_height: of the LiDAR above the road, metres.
         elevation_max: upper edge of the sensor's vertical view, degrees above the horizon.
+        elevation_step: largest angle between neighbouring beams, degrees: what they leave out
+            between them is no gap in a thing.
         range_min, range_max: distance in the plane that is looked at, metres.
+        aside_max: largest distance from the x axis that is looked at, metres.
         clearance: lowest height above the road that makes a thing, metres.
         points_min: fewest points of a thing.
         corridor_half_width: what lies nearer than this to the x axis is kept at any shape, metres.
@@ -62,8 +66,10 @@ class Detector(Stage):
         *,
         sensor_height: float = 1.73,
         elevation_max: float = 2.0,
+        elevation_step: float = 0.43,
         range_min: float = 1.5,
         range_max: float = 80.0,
+        aside_max: float = 80.0,
         clearance: float = 0.25,
         points_min: int = 8,
         corridor_half_width: float = 1.2,
@@ -72,8 +78,10 @@ class Detector(Stage):
         check_positive(
             sensor_height=sensor_height,
             range_max=range_max,
+            aside_max=aside_max,
             clearance=clearance,
             points_min=points_min,
+            elevation_step=elevation_step,
             corridor_half_width=corridor_half_width,
         )
         check_not_negative(range_min=range_min)
@@ -84,9 +92,11 @@ class Detector(Stage):
         self.ground = GroundModel(sensor_height, slope_max=0.2)
         self.linking = Linking()
         self.elevation_slope = math.tan(math.radians(elevation_max))
+        self.gap_growth = max(GAP_GROWTH, GAP_BEAMS * math.tan(math.radians(elevation_step)))
         self.sensor_height = sensor_height
         self.range_min = range_min
         self.range_max = range_max
+        self.aside_max = aside_max
         self.clearance = clearance
         self.points_min = points_min
         self.corridor_half_width = corridor_half_width
@@ -136,7 +146,7 @@ class Detector(Stage):
         """Return the points within range; NaN and infinity compare false."""
         distance = np.hypot(xyz[:, 0], xyz[:, 1])
         kept = (distance >= self.range_min) & (distance <= self.range_max)
-        kept &= np.abs(xyz[:, 2]) < self.range_max
+        kept &= (np.abs(xyz[:, 1]) <= self.aside_max) & (np.abs(xyz[:, 2]) < self.range_max)
         return xyz[kept]
 
     def _large_enough(
@@ -151,7 +161,7 @@ class Detector(Stage):
         self, xyz: NDArray[np.float32], height: NDArray[np.float32], outlines: Outlines, c: int
     ) -> list[Detection]:
         distance = math.hypot(*xyz[:, :2].mean(axis=0).tolist())
-        bottom, top = _standing(height, distance)
+        bottom, top = _standing(height, GAP_NEAR + self.gap_growth * distance)
         limit = self.sensor_height + distance * self.elevation_slope
         shape = Shape(
             low=outlines.low[c],
@@ -198,10 +208,10 @@ def _without_fragments(found: list[Detection]) -> list[Detection]:
     return sorted(kept, key=lambda one: (math.hypot(one.box.x, one.box.y), one.box.x, one.box.y))
 
 
-def _standing(height: NDArray[np.float32], distance: float) -> tuple[float, float]:
+def _standing(height: NDArray[np.float32], gap: float) -> tuple[float, float]:
     """Return the height of the lowest point and of the highest one without a gap under it."""
     levels = np.sort(height)
-    gaps = np.nonzero(np.diff(levels) > GAP_NEAR + GAP_GROWTH * distance)[0]
+    gaps = np.nonzero(np.diff(levels) > gap)[0]
     top = levels[gaps[0]] if len(gaps) else levels[-1]
     return float(levels[0]), float(top)
 
