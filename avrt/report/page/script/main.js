@@ -1,0 +1,51 @@
+// Start: text is there already; the timeline and the charts are drawn first, the views after them.
+
+function start() {
+  buildResponses();
+  buildChains();
+  writeLegend();
+  on(["scene"], () => {
+    buildCameras();
+    lookAround();
+  });
+  painter(["cursor", "window", "chosen", "hovered"], paintTimeline);
+  painter([], paintLegend);
+  painter(["chosen"], paintWhy);
+  painter(["cursor"], paintResponses);
+  painter(["cursor"], paintChains);
+  painter(["cursor"], paintInputs);
+  painter(["cursor", "scene", "ground"], paintBirdseye);
+  painter(["cursor", "scene", "picture"], paintCamera);
+  startPlayer();
+  startPointer();
+  startBirdseye();
+  startMisses();
+  startKeys();
+  startTheme();
+  setCursor(openingTime());
+  openWindow();
+  paintNow();
+  new ResizeObserver(() => tell("style")).observe(document.querySelector("main"));
+  requestAnimationFrame(() => setTimeout(readScene));
+}
+
+/** Where the cursor stands at first: at the first miss, else in the middle of the run. */
+function openingTime() {
+  if (missed.length) {
+    const { run, place } = missed[0];
+    view.chosen = { run, place };
+    return runs[run].at(place).due;
+  }
+  return data.steps[data.steps.length >> 1];
+}
+
+const OPENING_JOBS = 300; // of one task: with more, the window does not show the whole run at first
+
+function openWindow() {
+  const most = Math.max(...runs.flatMap((jobs) => jobs.byTask.map((places) => places.length)));
+  if (most <= OPENING_JOBS) return;
+  const size = ((data.to_ns - data.from_ns) * OPENING_JOBS) / 2 / most;
+  setWindow(view.cursor - size / 2, view.cursor + size / 2);
+}
+
+start();
