@@ -29,6 +29,21 @@ if TYPE_CHECKING:
 SYMBOLS = {"good": "\u2713", "bad": "\u2715", "unsure": "!"}
 SPOKEN = {"good": "Kept: ", "bad": "Not kept: ", "unsure": "With reservations: "}
 SENTENCES = 3
+FIGURES = (
+    "pipeline time",
+    "jobs",
+    "met",
+    "late",
+    "aborted",
+    "skipped",
+    "shed",
+    "open",
+    "chain limits passed",
+    "(m,k) broken",
+    "bounds",
+    "policy",
+    "execution times",
+)
 
 
 def header(title: str, verdict: Verdict, figures: Sequence[tuple[str, str]]) -> Html:
@@ -92,7 +107,7 @@ def key_figures(summary: RunSummary) -> list[tuple[str, str]]:
 def pair_figures(runs: Sequence[Named]) -> list[tuple[str, str]]:
     """Return what stands at the top of a comparison: before and after."""
     before, after = (dict(key_figures(summary)) for _, summary in runs)
-    names = dict.fromkeys((*before, *after))
+    names = sorted({*before, *after}, key=FIGURES.index)
     return [(n, _arrow(before.get(n, "0"), after.get(n, "0"))) for n in names]
 
 
@@ -128,6 +143,8 @@ def responses(runs: Sequence[Named]) -> Html:
         f"From the release of a job to the report of its end, ms of pipeline time; execution times "
         f"are {timing}. At the right of each chart, how all responses are spread."
     )
+    if len(runs) > 1:
+        what += f" Grey is {runs[0][0]}, blue is {runs[1][0]}."
     return _section(
         "responses",
         "Response times",
@@ -174,7 +191,7 @@ def inputs(summary: RunSummary) -> Html:
         "inputs",
         "Inputs",
         tag("p", what, class_="quiet"),
-        tag("div", canvas, class_="strip"),
+        tag("div", canvas, class_="strip plot"),
         *told,
     )
 

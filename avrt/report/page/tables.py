@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from avrt.report.page.markup import Html, joined, table, tag
 from avrt.report.terminal import OUTCOME_STYLES, bound_cells, four, has_computed, spent_time
 from avrt.report.whatif import ended, why
-from avrt.units import NS_PER_MS, NS_PER_S
+from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -194,13 +194,16 @@ def condition_list(summary: RunSummary) -> Html:
     told = {
         "pipeline": f"{summary.pipeline.name}, policy {summary.pipeline.policy}",
         "execution times": summary.timing,
-        **{name.replace("_", " "): text for name, text in {**first, **conditions}.items()},
+        **{name.replace("_", " "): text for name, text in {**first, **conditions}.items() if text},
         "reproducible": "yes" if summary.reproducible else "no",
         "record": summary.record or "none was kept",
         "decisions": summary.decisions or "-",
         "payloads": summary.payloads or "-",
     }
     told.pop("timing", None)
+    lasts = told.pop("duration ns", "")
+    if lasts.isdecimal():
+        told["duration"] = format_ns(int(lasts))
     return tag("dl", *_entries(told), class_="conditions")
 
 

@@ -57,6 +57,11 @@ function drawGroundLegend(pen, width, height, { tracks, plan, targets, truth }) 
   ].filter(Boolean);
   pen.font = SMALL;
   let x = 10;
+  const wide = items.reduce((sum, [text]) => sum + pen.measureText(text).width + 30, 0);
+  pen.globalAlpha = 0.85;
+  pen.fillStyle = colour("card");
+  pen.fillRect(0, 0, wide, 22);
+  pen.globalAlpha = 1;
   for (const [text, tint] of items) {
     pen.fillStyle = colour(tint);
     pen.fillRect(x, 9, 10, 3);
@@ -68,8 +73,10 @@ function drawGroundLegend(pen, width, height, { tracks, plan, targets, truth }) 
 function birdseyeNote(sweep, tracks, plan) {
   const parts = [];
   if (sweep) parts.push(`sweep ${seconds(sweep.t)}`);
-  if (tracks) parts.push(`${tracks.objects.length} objects of ${seconds(tracks.t)}, ${published(tracks)}`);
-  if (plan) parts.push(`plan: ${plan.kind}${plan.time_gap === null ? "" : `, gap ${plan.time_gap} s`}, ${plan.speed[0]} m/s`);
+  const when = tracks && tracks.t !== sweep?.t ? ` of ${seconds(tracks.t)}` : "";
+  if (tracks) parts.push(`${tracks.objects.length} objects${when}, ${published(tracks)}`);
+  const gap = plan?.time_gap == null ? "" : `, gap ${plan.time_gap.toFixed(1)} s`;
+  if (plan) parts.push(`${plan.kind}${gap}, ${plan.speed[0].toFixed(1)} m/s`);
   document.getElementById("birdseye-note").textContent = parts.join(" · ") || "nothing yet";
 }
 

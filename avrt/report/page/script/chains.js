@@ -22,7 +22,7 @@ function paintChains() {
     const { reaction_limit_ns: reaction, age_limit_ns: age } = chains[chains.length - 1];
     if (reaction !== null) drawLimit(frame, reaction, "reaction", "ink");
     if (age !== null && age !== reaction) drawLimit(frame, age, "age", "soft");
-    drawChartCursor(frame);
+    followCursor(canvas, frame.x);
   }
 }
 

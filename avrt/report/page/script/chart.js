@@ -9,8 +9,26 @@ const EDGE = 56;
 function chartCard(title, figures) {
   const canvas = element("canvas", { role: "img", "aria-label": `${title}: ${figures}` });
   const head = element("figcaption", {}, element("b", {}, title), element("span", { class: "quiet" }, figures));
-  return { card: element("figure", {}, head, canvas), canvas };
+  return { card: element("figure", {}, head, element("div", { class: "plot" }, canvas)), canvas };
 }
+
+const chartCursors = [];
+
+/** Let a line over a canvas follow the cursor, so that nothing is drawn anew; `x` gives its place. */
+function followCursor(canvas, x) {
+  let known = chartCursors.find((one) => one.canvas === canvas);
+  if (!known) {
+    known = { canvas, mark: element("i") };
+    canvas.after(known.mark);
+    chartCursors.push(known);
+  }
+  known.x = x;
+  known.width = canvas.clientWidth;
+  placeCursor(known);
+}
+
+const placeCursor = ({ mark, x, width }) => { mark.style.left = `${(x(view.cursor) / width) * 100}%`; };
+const placeCursors = () => chartCursors.forEach(placeCursor);
 
 /** The frame of a chart: scales, grid, axis labels. */
 function chartFrame(canvas, top, spread) {
@@ -68,8 +86,4 @@ function drawSpread({ pen, width, right, y }, counts, slice, tint, hollow) {
     if (hollow) pen.strokeRect(right + 6.5, top + 0.5, long, Math.max(1, bottom - top - 1));
     else pen.fillRect(right + 6, top, long, Math.max(1, bottom - top - 0.6));
   });
-}
-
-function drawChartCursor({ pen, x, high, low }) {
-  line(pen, x(view.cursor), high - 4, x(view.cursor), low, colour("accent"));
 }

@@ -22,7 +22,7 @@ function paintInputs() {
     pen.fillStyle = colour("soft");
     pen.fillText(fitted(pen, inputCounts(source), 214), right + 14, middle);
   });
-  line(pen, x(view.cursor), 0, x(view.cursor), sources.length * INPUT_ROW, colour("accent"));
+  followCursor(canvas, x);
 }
 
 function inputCounts(source) {

@@ -8,6 +8,7 @@ const KEYS = {
   " ": () => play(!view.playing),
   n: () => goToMiss(1),
   p: () => goToMiss(-1),
+  z: zoomToChosen,
   "+": () => zoom(0.5, view.cursor),
   "=": () => zoom(0.5, view.cursor),
   "-": () => zoom(2, view.cursor),

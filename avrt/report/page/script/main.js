@@ -11,9 +11,8 @@ function start() {
   painter(["cursor", "window", "chosen", "hovered"], paintTimeline);
   painter([], paintLegend);
   painter(["chosen"], paintWhy);
-  painter(["cursor"], paintResponses);
-  painter(["cursor"], paintChains);
-  painter(["cursor"], paintInputs);
+  for (const paint of [paintResponses, paintChains, paintInputs]) painter([], paint);
+  painter(["cursor"], placeCursors);
   painter(["cursor", "scene", "ground"], paintBirdseye);
   painter(["cursor", "scene", "picture"], paintCamera);
   startPlayer();

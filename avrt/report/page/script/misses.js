@@ -8,6 +8,14 @@ function showJob(run, place) {
   choose({ run, place });
 }
 
+/** Show the chosen job and what was before and after it. */
+function zoomToChosen() {
+  if (!view.chosen) return;
+  const job = runs[view.chosen.run].at(view.chosen.place);
+  const size = Math.max(job.end, job.due) - job.release;
+  setWindow(job.release - 2 * size, job.release + 3.5 * size);
+}
+
 /** The misses to go through: changed ones of a what-if first, else those of the last run. */
 const missed = runs
   .flatMap((jobs) => jobs.missed.map((place) => ({ run: jobs.number, place, release: jobs.columns.release[place] })))

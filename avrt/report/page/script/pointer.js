@@ -53,12 +53,12 @@ function sourceLines(source, at = null, near = 0) {
 
 function markLines(row, at, near) {
   const found = [];
-  for (const run of data.runs) {
-    for (const mark of run.marks) {
-      const here = row.kind === "events" ? isEvent(mark, run) : mark.task === row.name && row.jobs.run === run;
-      if (here && Math.abs(mark.at_ns - at) <= near) found.push(mark.text);
-    }
-    if (row.kind !== "events") continue;
+  const run = data.runs[row.run];
+  for (const mark of run.marks) {
+    const here = row.kind === "events" ? isEvent(mark, run) : mark.task === row.name;
+    if (here && Math.abs(mark.at_ns - at) <= near) found.push(mark.text);
+  }
+  if (row.kind === "events") {
     for (const [chain, ns, promise, limit] of run.broken) {
       if (Math.abs(ns - at) <= near) found.push(`${chain}: ${promise} limit of ${duration(limit)} passed`);
     }

@@ -35,13 +35,14 @@ function paintResponse({ stage, canvas, objects }) {
     drawResponsePoints(frame, jobs, stage, faded);
   });
   const taken = [];
-  objects.forEach((object, number) => {
+  objects.forEach((object) => {
     if (taken.includes(frame.y(object.deadline_ns))) return;
-    drawLimit(frame, object.deadline_ns, "deadline", number === last ? "ink" : "faint");
+    const current = object.deadline_ns === objects[last].deadline_ns;
+    drawLimit(frame, object.deadline_ns, "deadline", current ? "ink" : "faint");
     taken.push(frame.y(object.deadline_ns));
   });
   drawPercentiles(frame, objects[last].response_ns, taken);
-  drawChartCursor(frame);
+  followCursor(canvas, frame.x);
 }
 
 function drawResponsePoints({ pen, x, y }, jobs, stage, faded) {

@@ -16,7 +16,11 @@ function layRows() {
     rows.push({ ...row, y });
     y += row.height;
   };
-  if (hasEvents()) add({ kind: "events", label: "events", height: SOURCE_ROW + 4 });
+  data.runs.forEach((run, number) => {
+    const second = runs.length > 1 ? run.name : "";
+    const label = number ? "" : "events";
+    if (hasEvents()) add({ kind: "events", label, second, run: number, height: SOURCE_ROW + 4 });
+  });
   data.runs[0].sources.forEach((source) => {
     add({ kind: "source", label: source.name, source, height: SOURCE_ROW });
   });

@@ -38,5 +38,5 @@ function truthOf(row) {
 const CLASS_COLOURS = { car: "car", truck: "truck", pedestrian: "person", cyclist: "cyclist" };
 const classColour = (label) => colour(CLASS_COLOURS[label] ?? "other");
 
-/** When something could be read, seen from its capture: "published +58 ms". */
-const published = (row) => `published ${duration(row.published - row.t)} later`;
+/** When something could be read, seen from its capture. */
+const published = (row) => `out ${duration(row.published - row.t)} later`;

@@ -10,11 +10,12 @@ function colour(name) {
   return colours.getPropertyValue(`--${name}`).trim();
 }
 
-const isDark = () => (root.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
+const isDark = () => root.dataset.theme === "dark";
+let wanted = null; // what the reader chose: "light", "dark", or null for the system's
 
-function setTheme(name) {
-  if (name === null) delete root.dataset.theme;
-  else root.dataset.theme = name;
+/** Show the page as it is wanted, or for once in given colours. */
+function setTheme(name = wanted) {
+  root.dataset.theme = name ?? (prefersDark.matches ? "dark" : "light");
   colours = null;
   const button = document.getElementById("theme");
   button.textContent = isDark() ? "Light" : "Dark";
@@ -23,18 +24,21 @@ function setTheme(name) {
 }
 
 function startTheme() {
-  setTheme(root.dataset.theme ?? null);
-  document.getElementById("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
-  prefersDark.addEventListener("change", () => setTheme(root.dataset.theme ?? null));
-  let before = null;
+  setTheme();
+  document.getElementById("theme").addEventListener("click", () => {
+    wanted = isDark() ? "light" : "dark";
+    setTheme();
+  });
+  prefersDark.addEventListener("change", () => setTheme());
   addEventListener("beforeprint", () => {
-    before = root.dataset.theme ?? null;
     printing = true;
+    root.classList.add("printing");
     setTheme("light");
     paintNow();
   });
   addEventListener("afterprint", () => {
     printing = false;
-    setTheme(before);
+    root.classList.remove("printing");
+    setTheme();
   });
 }

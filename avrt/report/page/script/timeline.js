@@ -85,13 +85,12 @@ function drawGaps(pen, source, middle, half, x) {
 /** What belongs to no task: lost devices as stretches, modes and passed chain limits as symbols. */
 function drawEvents(pen, row, width) {
   const middle = row.y + row.height / 2;
-  for (const run of data.runs) {
-    drawLosses(pen, run, middle, width);
-    for (const mark of run.marks) {
-      if (isEvent(mark, run) && mark.kind !== "resource") drawSymbol(pen, mark.kind, scaleX(mark.at_ns, width), middle, 4);
-    }
-    for (const [, at] of run.broken) drawSymbol(pen, "broken", scaleX(at, width), middle, 5);
+  const run = data.runs[row.run];
+  drawLosses(pen, run, middle, width);
+  for (const mark of run.marks) {
+    if (isEvent(mark, run) && mark.kind !== "resource") drawSymbol(pen, mark.kind, scaleX(mark.at_ns, width), middle, 4);
   }
+  drawSpaced(pen, "broken", run.broken.map(([, at]) => [scaleX(at, width), middle]), 4.5);
 }
 
 function drawLosses(pen, run, middle, width) {

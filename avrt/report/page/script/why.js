@@ -25,8 +25,11 @@ function paintWhy() {
 
 function whyTitle(job) {
   const ended = job.reason ? `${job.outcome}: ${job.reason}` : job.outcome === "late" ? `late by ${duration(job.end - job.due)}` : job.outcome;
-  const run = runs.length > 1 ? `, ${data.runs[job.run].name}` : "";
-  return element("p", { class: "job" }, element("strong", {}, `${job.task} ${job.index}`), run, " ", element("span", { class: `outcome ${job.outcome}` }, ended));
+  const run = runs.length > 1 ? element("span", { class: "quiet" }, data.runs[job.run].name) : "";
+  const near = element("button", { type: "button", class: "link", title: "Zoom to it (z)" }, "zoom to it");
+  near.addEventListener("click", zoomToChosen);
+  const name = element("strong", {}, `${job.task} ${job.index}`);
+  return element("p", { class: "job" }, name, run, element("span", { class: `outcome ${job.outcome}` }, ended), near);
 }
 
 function intervalList(job) {
