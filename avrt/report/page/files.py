@@ -96,7 +96,8 @@ def write_what_if_page(
         wanted = {(job.task, job.index) for job in jobs if job is not None}
         summary = read_summary(path)
         summary.record = str(record) if side == "before" else report.out
-        runs.append(_read(name, summary, Path(path), pictures=name == RUNS[0], keep=wanted))
+        first = name == RUNS[0]
+        runs.append(_read(name, summary, Path(path), pictures=first, keep=wanted, runs=len(RUNS)))
     title = f"{runs[0].summary.pipeline.name}: what if"
     named = [(run.name, run.summary) for run in runs]
     figures = sections.pair_figures(named)
@@ -111,6 +112,7 @@ def _read(
     *,
     pictures: bool,
     keep: Collection[tuple[str, int]] = (),
+    runs: int = 1,
 ) -> Run:
     """Return a run of a record with its history, and its pictures where they are wanted."""
     longest = {
@@ -118,7 +120,7 @@ def _read(
         for stage in summary.figures.stages.values()
         if stage.highs
     }
-    history = History(summary.pipeline, summary.end_ns, {*longest, *keep})
+    history = History(summary.pipeline, summary.end_ns, {*longest, *keep}, runs)
     with RunFile(path) as file:
         history.read(file)
         scene = None

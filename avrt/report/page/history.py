@@ -1,7 +1,7 @@
 """What happened when: jobs, messages and marks of a run, read once from its journal.
 
 A job is kept with the pieces in which it ran and the explanation of its miss. Of jobs that were
-met and of those that were not, so many of each are kept (`MET_MAX`, `MISSED_MAX`), evenly spread;
+met and of those that were not, so many are kept on a page (`MET_MAX`, `MISSED_MAX`), evenly spread;
 the longest response of every stage is kept in any case. `Density` counts all of them.
 """
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
 
-MET_MAX = 12_000
-MISSED_MAX = 6_000
+MET_MAX = 8_000
+MISSED_MAX = 4_000
 MARKS_MAX = 1_000
-OUTPUTS_MAX = 4_000
+OUTPUTS_MAX = 2_000
 
 
 class Piece(NamedTuple):
@@ -83,14 +83,19 @@ class History:
         spec: its pipeline.
         end_ns: when it ended, pipeline ns.
         longest: `(task, index)` of jobs to keep whatever their outcome.
+        runs: how many runs share the page.
     """
 
     def __init__(
-        self, spec: PipelineSpec, end_ns: int, longest: Collection[tuple[str, int]] = ()
+        self,
+        spec: PipelineSpec,
+        end_ns: int,
+        longest: Collection[tuple[str, int]] = (),
+        runs: int = 1,
     ) -> None:
         self.density = Density(spec, end_ns)
-        self.met: Sieve[JobRow] = Sieve(MET_MAX)
-        self.missed: Sieve[JobRow] = Sieve(MISSED_MAX)
+        self.met: Sieve[JobRow] = Sieve(MET_MAX // runs)
+        self.missed: Sieve[JobRow] = Sieve(MISSED_MAX // runs)
         self.chains: dict[str, Sieve[ChainRecord]] = {
             c.name: Sieve(OUTPUTS_MAX) for c in spec.chains
         }

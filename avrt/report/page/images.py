@@ -1,8 +1,9 @@
 """Camera images small enough for a page, with the tracks as they stood when each was taken.
 
-An image is scaled to `WIDTH` and encoded as JPEG anew. Boxes of confirmed tracks are moved on from
-their sweep to the image by their velocity, as `avrt.payload.projection` says, and projected with
-the camera's model; outlines are in pixels of the scaled image.
+An image is scaled to `WIDTH`, or `WIDTH_OF_MANY` where there are many, and encoded as JPEG anew.
+Boxes of confirmed tracks are moved on from their sweep to the image by their velocity, as
+`avrt.payload.projection` says, and projected with the camera's model; outlines are in pixels of the
+scaled image.
 """
 
 from __future__ import annotations
@@ -24,18 +25,25 @@ if TYPE_CHECKING:
     from avrt.payload import Image
     from avrt.report.page.tracks import Made, Outputs
 
-WIDTH = 760  # pixels
-QUALITY = 62
-IMAGES_MAX = 150
-BYTES_MAX = 3_400_000
+WIDTH, WIDTH_OF_MANY = 640, 512  # pixels
+MANY = 120
+QUALITY = 58
+IMAGES_MAX = 240
+BYTES_MAX = 2_300_000
 FAR = 8_000  # pixels: what is farther outside is cut off
 OLDEST_NS = NS_PER_S
+
+
+def width_for(images: int) -> int:
+    """Return how wide so many images may be, pixels."""
+    return WIDTH if images <= MANY else WIDTH_OF_MANY
 
 
 class Camera:
     """Makes the rows of one camera's images."""
 
-    def __init__(self, outputs: Outputs, frames: Frames, frame: str) -> None:
+    def __init__(self, outputs: Outputs, frames: Frames, frame: str, width: int) -> None:
+        self._width = width
         self._frames = frames
         self._frame = frame
         self._tracks = outputs.of(Tracks)
@@ -50,7 +58,7 @@ class Camera:
         """
         pixels = image.pixels()
         height, width, _ = pixels.shape
-        scale = min(1.0, WIDTH / width)
+        scale = min(1.0, self._width / width)
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
         picture = PillowImage.fromarray(np.ascontiguousarray(pixels)).resize(size)
         buffer = io.BytesIO()

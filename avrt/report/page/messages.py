@@ -12,7 +12,7 @@ import numpy as np
 
 from avrt.report.page.sieve import Sieve
 
-MESSAGES_MAX = 4_000
+MESSAGES_MAX = 2_000
 GAPS_MAX = 200
 GAP_STEPS = 1.5
 

@@ -140,7 +140,6 @@ def _sources(summary: RunSummary, history: History) -> list[dict[str, object]]:
                 "counts": None if topic is None else asdict(topic),
                 "count": messages.times.seen,
                 "arrivals": [at_ns for at_ns, _ in messages.times.items],
-                "captures": [capture_ns for _, capture_ns in messages.times.items],
                 "gaps": [list(gap) for gap in gaps.items],
                 "gap_count": gaps.seen,
                 "anomalies": _anomalies(summary, source.topic),

@@ -16,7 +16,7 @@ from avrt.model.frames import Frames
 from avrt.payload import Tracks
 from avrt.report.page.sensors import Sensors
 from avrt.report.page.sieve import Sieve
-from avrt.report.page.tracks import Placed, read_outputs
+from avrt.report.page.tracks import OBJECTS_MAX, Placed, read_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +98,7 @@ def _truth(path: Path, zero_ns: int, notes: list[str]) -> list[tuple[int, TrueSc
                 kept.add(scene)
     except InputError as error:
         notes.append(f"ground truth is drawn as far as it can be read: {error}")
+    kept.thin_to(OBJECTS_MAX, lambda scene: len(scene.truth.objects))
     if kept.left_out:
         notes.append(f"ground truth: 1 in {kept.step} of {kept.seen} is drawn")
     return [(scene.stamp_ns - zero_ns, scene) for scene in kept.items]

@@ -16,7 +16,7 @@ from avrt.logs.merge import MergedLog
 from avrt.payload import Image, PointCloud
 from avrt.payload.projection import moved
 from avrt.report.page.clouds import SWEEPS_MAX, pack, points_for
-from avrt.report.page.images import BYTES_MAX, IMAGES_MAX, WIDTH, Camera
+from avrt.report.page.images import BYTES_MAX, IMAGES_MAX, Camera, width_for
 from avrt.report.page.sieve import step_for
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Sensors:
         self._cameras = _series(cameras, counts, IMAGES_MAX)
         sweeps = sum(-(-counts[s.topic or ""] // self._lidars[s.name].step) for s in lidars)
         self._points_max = points_for(sweeps)
+        images = sum(-(-counts[s.topic or ""] // self._cameras[s.name].step) for s in cameras)
+        self._width = width_for(images)
         self._bytes_max = BYTES_MAX // max(1, len(cameras))
         self._points, self._kept = 0, 0
 
@@ -121,7 +123,7 @@ class Sensors:
             what = f"{self._kept:,} of {self._points:,} points ({share:.0%}) of the sweeps drawn"
             notes.append(f"clouds: {what}, the highest in each 0.1 m x 0.1 m, to 2 cm")
         if any(series.rows for series in self._cameras.values()):
-            notes.append(f"images: encoded anew as JPEG, at most {WIDTH} pixels wide")
+            notes.append(f"images: encoded anew as JPEG, at most {self._width} pixels wide")
         return notes
 
     def _take(self, item: SourceMessage, at_ns: int) -> None:
@@ -153,7 +155,7 @@ class Sensors:
 
     def _image(self, series: _Series, frame: str, image: Image, at_ns: int) -> None:
         if series.camera is None:
-            series.camera = Camera(self._outputs, self._frames, frame)
+            series.camera = Camera(self._outputs, self._frames, frame, self._width)
         try:
             row, size = series.camera.row(image, at_ns)
         except (OSError, ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -33,9 +33,18 @@ class Sieve(Generic[T]):
             return False
         self._kept.append((index, item))
         while len(self._kept) > self._most:
-            self.step *= 2
-            self._kept = [(i, kept) for i, kept in self._kept if i % self.step == 0]
+            self.thin()
         return index % self.step == 0
+
+    def thin(self) -> None:
+        """Keep every second of what is kept, of this and of what comes."""
+        self.step *= 2
+        self._kept = [(i, kept) for i, kept in self._kept if i % self.step == 0]
+
+    def thin_to(self, most: int, size: Callable[[T], int]) -> None:
+        """Thin until the sizes of what is kept sum to no more than `most`, or one is left."""
+        while len(self._kept) > 1 and sum(size(item) for item in self.items) > most:
+            self.thin()
 
     @property
     def items(self) -> list[T]:

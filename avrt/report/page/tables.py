@@ -190,6 +190,8 @@ def _outcome(row: JobRow) -> str:
 def condition_list(summary: RunSummary) -> Html:
     """Return under what conditions the run was made, and its digests."""
     conditions = dict(summary.conditions)
+    if conditions.get("duration_ns", "").isdecimal():
+        conditions["duration"] = format_ns(int(conditions.pop("duration_ns")))
     first = {name: conditions.pop(name) for name in FIRST_CONDITIONS if name in conditions}
     told = {
         "pipeline": f"{summary.pipeline.name}, policy {summary.pipeline.policy}",
@@ -201,9 +203,6 @@ def condition_list(summary: RunSummary) -> Html:
         "payloads": summary.payloads or "-",
     }
     told.pop("timing", None)
-    lasts = told.pop("duration ns", "")
-    if lasts.isdecimal():
-        told["duration"] = format_ns(int(lasts))
     return tag("dl", *_entries(told), class_="conditions")
 
 

@@ -18,7 +18,7 @@ from avrt.payload.projection import moved
 from avrt.report.page.sieve import Sieve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from avrt.payload import Box, Detection, Track, TrueObject
 
 OUTPUTS_MAX = 1_200
-TARGETS_MAX = 400
+OBJECTS_MAX = 8_000  # over all outputs of a class
+TARGETS_MAX = 300
+TARGETS_OF_ALL_MAX = 40_000
 SAMPLES_MAX = 40
+SAMPLES_OF_ALL_MAX = 10_000
 CHI_SQUARE_95 = 5.991  # two degrees of freedom: an ellipse of 95 % (any table of the distribution)
 DRAWN = (Tracks, Detections, Targets, ImageDetections, Plan)
 
@@ -83,10 +86,39 @@ def read_outputs(run: RunFile) -> Outputs:
     if Tracks in found.kinds:
         found.kinds.pop(Detections, None)
     for kind, sieve in found.kinds.items():
+        most, size = ROOM.get(kind, (OUTPUTS_MAX, _one))
+        sieve.thin_to(most, size)
         if sieve.left_out:
             what = f"{kind.__name__} of {sieve.items[0].stage}"
             found.notes.append(f"{what}: 1 in {sieve.step} of {sieve.seen} is drawn")
     return found
+
+
+def _one(_made: Made) -> int:
+    return 1
+
+
+def _objects(made: Made) -> int:
+    payload = made.message.payload
+    return len(payload.objects) if isinstance(payload, Tracks | Detections) else 0
+
+
+def _targets(made: Made) -> int:
+    payload = made.message.payload
+    return min(TARGETS_MAX, payload.count) if isinstance(payload, Targets) else 0
+
+
+def _samples(made: Made) -> int:
+    payload = made.message.payload
+    return min(SAMPLES_MAX, len(payload.xy)) if isinstance(payload, Plan) else 0
+
+
+ROOM: Mapping[type, tuple[int, Callable[[Made], int]]] = {
+    Tracks: (OBJECTS_MAX, _objects),
+    Detections: (OBJECTS_MAX, _objects),
+    Targets: (TARGETS_OF_ALL_MAX, _targets),
+    Plan: (SAMPLES_OF_ALL_MAX, _samples),
+}
 
 
 def _read_stage(run: RunFile, stage: str, found: Outputs) -> None:

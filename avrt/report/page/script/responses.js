@@ -7,7 +7,7 @@ function buildResponses() {
   const stages = Object.keys(data.responses);
   for (const stage of stages) {
     const objects = data.runs.map((run) => run.object.stages[stage]);
-    const said = ["p50", "max"].map((name) => `${name} ${arrows(objects, (one) => one.response_ns[name])} ms`);
+    const said = ["p50", "max"].map((name) => `${name} ${arrows(objects, (one) => one.response_ns[name])}`);
     said.push(`n ${[...new Set(objects.map((one) => one.response_ns.count))].join(" → ")}`);
     const { card, canvas } = chartCard(stage, said.join(" · "));
     place.append(card);

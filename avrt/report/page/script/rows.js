@@ -5,8 +5,8 @@ const LABELS = 158;
 const AXIS = 26;
 const OVERVIEW = 30;
 const CROWDED = data.runs[0].tasks.length * data.runs.length + data.runs[0].sources.length > 9;
-const SOURCE_ROW = CROWDED ? 15 : 18;
-const TASK_ROW = CROWDED ? 22 : 26;
+const SOURCE_ROW = CROWDED ? 13 : 18;
+const TASK_ROW = CROWDED ? 19 : 26;
 
 /** The rows from top to bottom: { kind, y, height, label, ... }. */
 function layRows() {
@@ -29,7 +29,7 @@ function layRows() {
     runs.forEach((jobs, run) => {
       const label = run ? "" : task.name;
       const second = runs.length > 1 ? jobs.run.name : "";
-      const height = runs.length > 1 ? 22 : TASK_ROW;
+      const height = runs.length > 1 ? 21 : TASK_ROW;
       add({ kind: "task", label, second, run, task: number, name: task.name, jobs, height });
     });
     if (runs.length > 1) y += 6;
