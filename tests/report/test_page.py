@@ -10,6 +10,7 @@ from avrt.api.scenario import Scenario
 from avrt.api.whatif import what_if
 from avrt.config.changes import Changes
 from avrt.errors import SpecError
+from avrt.logs.record.run_file import RunFile
 from avrt.model.records import OUTCOMES
 from avrt.report.page import history, write_page, write_what_if_page
 from avrt.report.page.assembly import SCRIPTS, asset, script
@@ -133,6 +134,20 @@ def test_what_is_too_much_is_thinned_and_told(late_run, read_page, monkeypatch):
     assert page.data["runs"][0]["object"]["jobs"] == report.jobs
 
 
+def test_jobs_around_a_miss_are_kept_before_others(late_run, monkeypatch):
+    _, path = late_run
+    monkeypatch.setattr(history, "MET_MAX", 1)
+    monkeypatch.setattr(history, "AROUND", 2)
+    summary = read_summary(path)
+    kept = history.History(summary.pipeline, summary.end_ns)
+    with RunFile(path) as run:
+        kept.read(run)
+    missed = [row.record.index for row in kept.jobs if row.record.outcome != "met"]
+    met = [row.record.index for row in kept.jobs if row.record.outcome == "met"]
+    assert missed
+    assert {missed[0] - 1, missed[0] - 2} & set(range(12)) <= set(met)
+
+
 def test_nothing_left_out_is_said_too(tmp_path, read_page):
     path = tmp_path / "run.mcap"
     pipeline = avrt.Pipeline("p")
@@ -145,6 +160,23 @@ def test_nothing_left_out_is_said_too(tmp_path, read_page):
     page = read_page(path)
     assert "Nothing: every job, message and picture" in page.text
     assert page.scene is None
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_a_damaged_record_has_a_page_that_says_so(late_run, read_page, share):
+    _, path = late_run
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * share)] ^= 0xFF
+    path.write_bytes(bytes(data))
+    page = read_page(path)
+    assert "Damaged: " in page.text
+    assert page.data["runs"][0]["object"] == read_summary(path).data()
+
+
+def test_a_record_that_was_cut_short_has_a_page(late_run, read_page):
+    _, path = late_run
+    path.write_bytes(path.read_bytes()[:-3000])
+    assert "The record was cut short" in read_page(path).text
 
 
 SCENARIO = """

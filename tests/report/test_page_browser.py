@@ -213,10 +213,10 @@ def test_a_miss_of_the_list_is_shown_on_the_timeline(browser, small):
 def test_the_tab_key_goes_through_what_can_be_used_in_order(browser, small):
     shown = Shown(browser, small)
     found = []
-    for _ in range(12):
+    for _ in range(13):
         shown.page.keyboard.press("Tab")
         found.append(shown.page.evaluate("document.activeElement.id"))
-    order = ["", "theme", "play", "step-back", "step-on", "time", "miss-back", "miss-on"]
+    order = ["", "theme", "play", "step-back", "step-on", "speed", "time", "miss-back", "miss-on"]
     assert found == [*order, "zoom-out", "zoom-in", "zoom-all", "timeline-canvas"]
     outline = shown.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"

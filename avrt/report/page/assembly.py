@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SCRIPTS = (
     "format", "theme", "state", "jobs", "canvas", "marks", "tip", "rows", "bars", "timeline",
     "changes", "legend", "pointer", "why", "misses", "chart", "responses", "chains", "inputs",
-    "scene", "ground", "objects", "birdseye", "camera", "player", "keys", "main",
+    "scene", "ground", "objects", "birdseye", "survey", "camera", "player", "keys", "main",
 )  # fmt: skip
 PLACE = re.compile(r"\{\{(\w+)\}\}")
 

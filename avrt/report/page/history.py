@@ -2,12 +2,14 @@
 
 A job is kept with the pieces in which it ran and the explanation of its miss. Of jobs that were
 met and of those that were not, so many are kept on a page (`MET_MAX`, `MISSED_MAX`), evenly spread;
-the longest response of every stage is kept in any case. `Density` counts all of them.
+besides them the `AROUND` jobs before and after each miss, `NEAR_MAX` in all, and the longest
+response of every stage. `Density` counts all jobs.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
 
-MET_MAX = 8_000
+MET_MAX = 5_000
+NEAR_MAX = 3_000
+AROUND = 60
 MISSED_MAX = 4_000
 MARKS_MAX = 1_000
 OUTPUTS_MAX = 2_000
@@ -102,6 +106,11 @@ class History:
         self.broken: Sieve[ChainBroken] = Sieve(MARKS_MAX)
         self.marks: Sieve[Mark] = Sieve(MARKS_MAX)
         self.messages = {source.name: Messages(source.period_ns) for source in spec.sources}
+        self.near_left_out = 0
+        self._near_max = NEAR_MAX // runs
+        self._near: list[JobRow] = []
+        self._recent: deque[JobRow] = deque(maxlen=AROUND)
+        self._following = 0
         self._longest = set(longest)
         self._always: list[JobRow] = []
         self._open: dict[int, _Open] = {}
@@ -112,9 +121,8 @@ class History:
     @property
     def jobs(self) -> list[JobRow]:
         """Every job that is kept, by the time of its release."""
-        found = {
-            row.record.job: row for row in (*self.met.items, *self.missed.items, *self._always)
-        }
+        kept = (*self.met.items, *self.missed.items, *self._near, *self._always)
+        found = {row.record.job: row for row in kept}
         return sorted(found.values(), key=lambda row: (row.record.release_ns, row.record.job))
 
     def read(self, run: RunFile) -> None:
@@ -180,9 +188,34 @@ class History:
         row.host_ns = self._host_ns.pop((record.task, record.index), None)
         if works_on:
             self._working[record.job] = row
-        (self.met if record.outcome == "met" else self.missed).add(row)
+        if record.outcome == "met":
+            self.met.add(row)
+            self._beside(row)
+        else:
+            self.missed.add(row)
+            self._around()
         if (record.task, record.index) in self._longest:
             self._always.append(row)
+
+    def _around(self) -> None:
+        """Keep what ended shortly before a miss, and what will shortly after."""
+        while self._recent:
+            self._keep_near(self._recent.popleft())
+        self._following = AROUND
+
+    def _beside(self, row: JobRow) -> None:
+        """Keep a job that was met if a miss was shortly before; else it may be before the next."""
+        if self._following:
+            self._following -= 1
+            self._keep_near(row)
+        else:
+            self._recent.append(row)
+
+    def _keep_near(self, row: JobRow) -> None:
+        if len(self._near) < self._near_max:
+            self._near.append(row)
+        else:
+            self.near_left_out += 1
 
     def _read_host_times(self, run: RunFile) -> None:
         """Note what jobs took here; entries that cannot be used, the summary tells."""

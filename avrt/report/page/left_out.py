@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.report.page.files import Page, Run
     from avrt.report.page.history import History
+    from avrt.report.page.sieve import Sieve
+
+T = TypeVar("T")
 
 
 def left_out(runs: Sequence[Run], page: Page) -> list[str]:
@@ -29,22 +32,21 @@ def _of_history(history: History) -> Iterator[str]:
     for what, sieve in (("met", history.met), ("not met", history.missed)):
         if sieve.left_out:
             yield (
-                f"jobs {what}: 1 in {sieve.step} of {sieve.seen:,} is drawn one by one, the longest"
-                " response of each stage in any case; figures and the density behind them count all"
+                f"jobs {what}: 1 in {sieve.step} of {sieve.seen:,} is drawn one by one, besides "
+                "those around misses and the longest response of each stage; figures, and the "
+                "shade behind the bars, count all"
             )
+    if history.met.left_out and history.near_left_out:
+        yield f"jobs around misses: {history.near_left_out:,} more are thinned as the others are"
     for name, messages in history.messages.items():
-        if messages.times.left_out:
-            times = messages.times
-            yield f"messages of {name}: 1 in {times.step} of {times.seen:,} is drawn"
-        gaps = messages.gaps()
-        if gaps.left_out:
-            yield f"gaps of {name}: 1 in {gaps.step} of {gaps.seen:,} is drawn"
+        yield from _thinned(f"messages of {name}", messages.times)
+        yield from _thinned(f"gaps of {name}", messages.gaps())
     for name, outputs in history.chains.items():
-        if outputs.left_out:
-            yield f"outputs of chain {name}: 1 in {outputs.step} of {outputs.seen:,} is drawn"
-    if history.marks.left_out:
-        marks = history.marks
-        yield f"marks on the timeline: 1 in {marks.step} of {marks.seen:,} is drawn"
-    if history.broken.left_out:
-        broken = history.broken
-        yield f"passed chain limits: 1 in {broken.step} of {broken.seen:,} is drawn"
+        yield from _thinned(f"outputs of chain {name}", outputs)
+    yield from _thinned("marks on the timeline", history.marks)
+    yield from _thinned("passed chain limits", history.broken)
+
+
+def _thinned(what: str, kept: Sieve[T]) -> Iterator[str]:
+    if kept.left_out:
+        yield f"{what}: 1 in {kept.step} of {kept.seen:,} is drawn"

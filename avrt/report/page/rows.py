@@ -30,6 +30,7 @@ def run_data(name: str, summary: RunSummary, history: History) -> dict[str, obje
         "outcomes": [*OUTCOMES],
         "jobs": _Jobs(spec).columns(history.jobs),
         "density": history.density.data(),
+        "thinned": {"met": history.met.step, "missed": history.missed.step},
         "sources": _sources(summary, history),
         "marks": [mark._asdict() for mark in history.marks.items],
         "chains": {
@@ -44,7 +45,8 @@ def run_data(name: str, summary: RunSummary, history: History) -> dict[str, obje
             for chain in spec.chains
         },
         "broken": [
-            [one.chain, one.at_ns, one.promise, one.limit_ns] for one in history.broken.items
+            [one.chain, one.at_ns, one.promise, one.limit_ns, one.capture_ns]
+            for one in history.broken.items
         ],
         "object": summary.data(),
     }

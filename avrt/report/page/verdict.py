@@ -50,26 +50,27 @@ def _sentence(summary: RunSummary) -> str:
     if not released:
         return "No job was released."
     if met == released:
-        said = f"All {released:,} jobs met their deadlines"
+        said = [f"All {released:,} jobs met their deadlines"]
     else:
         others = [f"{jobs[name]:,} {name}" for name in OTHERS if jobs[name]]
-        said = f"{met:,} of {released:,} jobs met their deadlines ({', '.join(others)})"
-    return f"{said}{''.join(_also(summary))}."
+        said = [f"{met:,} of {released:,} jobs met their deadlines ({', '.join(others)})"]
+    said += _also(summary)
+    return f"{', '.join(said[:-1])} and {said[-1]}." if len(said) > 1 else f"{said[0]}."
 
 
 def _also(summary: RunSummary) -> Iterator[str]:
     """Yield how the other promises went."""
     windows = sum(stage.violations for stage in summary.figures.stages.values())
     if windows:
-        yield f", (m,k) was broken {_times(windows)}"
+        yield f"(m,k) was broken {_times(windows)}"
     chains = {name: sum(chain.broken.values()) for name, chain in summary.figures.chains.items()}
     broken = [name for name, count in chains.items() if count]
     if len(broken) == 1:
-        yield f", {broken[0]} passed its limits {_times(chains[broken[0]])}"
+        yield f"{broken[0]} passed its limits {_times(chains[broken[0]])}"
     elif broken:
-        yield f", {len(broken)} chains passed their limits {_times(sum(chains.values()))}"
+        yield f"{len(broken)} chains passed their limits {_times(sum(chains.values()))}"
     elif chains:
-        yield " and every chain kept its limits"
+        yield "every chain kept its limits"
 
 
 def _times(count: int) -> str:

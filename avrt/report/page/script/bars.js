@@ -7,7 +7,8 @@ function drawTask(pen, row, width) {
   const middle = row.y + row.height / 2;
   const places = row.jobs.between(row.task, view.from, view.to);
   const room = width - LABELS;
-  drawDensity(pen, row, width, places.length > room / 2 ? 0.9 : 0);
+  const { met, missed } = row.jobs.run.thinned;
+  drawDensity(pen, row, width, places.length > room / 2 ? 0.9 : met > 1 || missed > 1 ? 0.4 : 0);
   if (places.length > room * 1.5) return drawMissesOnly(pen, row, places, middle, width);
   const detailed = places.length < room / 30;
   const spots = { met: [], late: [], aborted: [], skipped: [], shed: [] };
@@ -19,21 +20,21 @@ function drawTask(pen, row, width) {
   for (const [outcome, found] of Object.entries(spots)) drawSpaced(pen, outcome, found, 4);
 }
 
-/** Symbols that would touch the one before them are drawn as ticks. */
+/** Symbols that would touch the one before them are ticks: a cluster is a symbol and ticks. */
 function drawSpaced(pen, kind, spots, size) {
   let last = -Infinity;
   for (const [x, y] of spots) {
     if (x - last >= 2 * size + 1) {
       drawSymbol(pen, kind, x, y, size);
-      last = x;
     } else {
       pen.fillStyle = colour(SYMBOL_COLOURS[kind]);
       pen.fillRect(x - 0.5, y - size, 1, 2 * size);
     }
+    last = x;
   }
 }
 
-/** Shade by how many jobs there are, where they are too many to tell apart. */
+/** Shade by how many jobs there are, where they are too many to tell apart or not all are drawn. */
 function drawDensity(pen, row, width, strength) {
   const { bin_ns: bin, tasks } = row.jobs.run.density;
   const counts = tasks[row.name];
@@ -75,8 +76,9 @@ function drawJob(pen, jobs, job, middle, width, detailed) {
 
 /** The due time: a tick with a foot, above and below the bar. */
 function drawDue(pen, x, middle) {
-  line(pen, x, middle - 9, x, middle + 9, colour("due"));
-  line(pen, x - 3, middle - 9, x, middle - 9, colour("due"));
+  const half = CROWDED ? 7 : 9;
+  line(pen, x, middle - half, x, middle + half, colour("due"));
+  line(pen, x - 3, middle - half, x, middle - half, colour("due"));
 }
 
 const symbolAt = (job) => (job.start === null ? job.release : job.end);

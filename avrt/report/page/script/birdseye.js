@@ -21,16 +21,21 @@ function birdseyeHeight() {
   return printing ? 300 : within(innerHeight - 446, 300, 520);
 }
 
-function paintBirdseye() {
-  if (!scene || !birdseyeCanvas) return;
-  const { pen, width, height } = prepare(birdseyeCanvas, birdseyeHeight());
+/** From metres to places on the canvas. */
+function groundMap(width, height) {
   const behind = looksBack ? BEHIND.around : BEHIND.ahead;
   const scale = (width / (AHEAD + behind)) * GROUND.scale;
-  const map = {
+  return {
     scale,
     x: (x) => behind * (width / (AHEAD + behind)) + GROUND.x + x * scale,
     y: (y) => height / 2 + GROUND.y - y * scale,
   };
+}
+
+function paintBirdseye() {
+  if (!scene || !birdseyeCanvas) return;
+  const { pen, width, height } = prepare(birdseyeCanvas, birdseyeHeight());
+  const map = groundMap(width, height);
   const sweeps = scene.clouds.map((cloud) => newestAt(cloud.sweeps, view.cursor)).filter(Boolean);
   drawRings(pen, map, width, height);
   for (const sweep of sweeps) drawPoints(pen, map, sweep, width, height);
@@ -78,29 +83,4 @@ function birdseyeNote(sweep, tracks, plan) {
   const gap = plan?.time_gap == null ? "" : `, gap ${plan.time_gap.toFixed(1)} s`;
   if (plan) parts.push(`${plan.kind}${gap}, ${plan.speed[0].toFixed(1)} m/s`);
   document.getElementById("birdseye-note").textContent = parts.join(" · ") || "nothing yet";
-}
-
-function startBirdseye() {
-  if (!birdseyeCanvas) return;
-  let held = null;
-  birdseyeCanvas.addEventListener("pointerdown", (event) => {
-    held = [event.clientX - GROUND.x, event.clientY - GROUND.y];
-    birdseyeCanvas.setPointerCapture(event.pointerId);
-  });
-  birdseyeCanvas.addEventListener("pointermove", (event) => {
-    if (!held) return;
-    [GROUND.x, GROUND.y] = [event.clientX - held[0], event.clientY - held[1]];
-    tell("ground");
-  });
-  for (const name of ["pointerup", "pointercancel"]) birdseyeCanvas.addEventListener(name, () => { held = null; });
-  birdseyeCanvas.addEventListener("dblclick", () => {
-    Object.assign(GROUND, { scale: 1, x: 0, y: 0 });
-    tell("ground");
-  });
-  birdseyeCanvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    GROUND.scale = within(GROUND.scale * (event.deltaY > 0 ? 0.85 : 1.18), 0.2, 12);
-    tell("ground");
-  }, { passive: false });
 }

@@ -60,8 +60,17 @@ function drawOutline(pen, [, label, edges], scale) {
 function extentOf(edges) {
   const us = edges.filter((_, i) => i % 2 === 0);
   const vs = edges.filter((_, i) => i % 2 === 1);
-  const [left, top] = [Math.min(...us), Math.min(...vs)];
-  return { left, top, area: (Math.max(...us) - left) * (Math.max(...vs) - top) };
+  const [left, top, right, bottom] = [Math.min(...us), Math.min(...vs), Math.max(...us), Math.max(...vs)];
+  return { left, top, right, bottom, area: Math.max(1, (right - left) * (bottom - top)) };
+}
+
+const SEEN_LEAST = 0.2;
+
+/** Whether enough of a rectangle lies in the image for its name to say what is seen there. */
+function isMostlySeen({ left, top, right, bottom, area }, scale) {
+  const [wide, high] = [cameraCanvas.clientWidth / scale, cameraCanvas.clientHeight / scale];
+  const seen = Math.max(0, Math.min(right, wide) - Math.max(left, 0)) * Math.max(0, Math.min(bottom, high) - Math.max(top, 0));
+  return seen / area > SEEN_LEAST;
 }
 
 /** The name of a track on a dark ground, where it covers no other; it stays in the picture. */
@@ -72,7 +81,7 @@ function tagImage(pen, [id, label], extent, scale, taken) {
   const wide = pen.measureText(text).width + 8;
   const left = within(extent.left * scale, 0, Math.max(0, cameraCanvas.clientWidth - wide));
   const top = Math.max(0, extent.top * scale - 16);
-  if (!isFree(taken, left, top, wide, 15)) return;
+  if (!isMostlySeen(extent, scale) || !isFree(taken, left, top, wide, 15)) return;
   pen.fillStyle = "rgb(16 20 24 / 0.78)";
   pen.fillRect(left, top, wide, 15);
   pen.fillStyle = tint;

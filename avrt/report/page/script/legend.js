@@ -12,6 +12,8 @@ function writeLegend() {
     if (run.sources.some((source) => source.gaps.length)) kinds.set("gap", "gap");
     if (run.sources.some((source) => source.anomalies.length)) kinds.set("anomaly", "anomaly");
   }
+  const step = Math.max(...data.runs.flatMap((run) => [run.thinned.met, run.thinned.missed]));
+  if (step > 1) kinds.set("shade", `all jobs; bars are up to 1 in ${step}`);
   for (const change of changes) kinds.set(change.kind, change.kind);
   kinds.set("due", "due");
   const items = [...kinds].map(([kind, text]) => {
@@ -30,7 +32,12 @@ function paintLegend() {
       pen.fillStyle = barFill(pen, kind === "gap" ? "late" : kind);
       pen.fillRect(0, kind === "gap" ? 5 : 3, width, kind === "gap" ? 6 : 10);
     }
-    if (CHANGE_COLOURS[kind]) drawChangeSign(pen, kind, width / 2);
+    if (kind === "shade") {
+      pen.globalAlpha = 0.4;
+      pen.fillStyle = colour("met");
+      pen.fillRect(0, 3, width, 10);
+      pen.globalAlpha = 1;
+    } else if (CHANGE_COLOURS[kind]) drawChangeSign(pen, kind, width / 2);
     else if (kind === "due") drawDue(pen, width / 2, 9);
     else if (kind !== "gap" && kind !== "met") drawSymbol(pen, kind, kind === "late" || kind === "aborted" ? width - 4 : width / 2, kind === "late" || kind === "aborted" ? 4 : 8, 4);
   }

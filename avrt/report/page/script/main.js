@@ -17,7 +17,7 @@ function start() {
   painter(["cursor", "scene", "picture"], paintCamera);
   startPlayer();
   startPointer();
-  startBirdseye();
+  startSurvey();
   startMisses();
   startKeys();
   startTheme();
@@ -28,12 +28,12 @@ function start() {
   requestAnimationFrame(() => setTimeout(readScene));
 }
 
-/** Where the cursor stands at first: at the first miss, else in the middle of the run. */
+/** Where the cursor stands at first: at the first job not met, else in the middle of the run. */
 function openingTime() {
-  if (missed.length) {
-    const { run, place } = missed[0];
-    view.chosen = { run, place };
-    return runs[run].at(place).due;
+  const first = missed.find((one) => one.place !== undefined);
+  if (first) {
+    view.chosen = { run: first.run, place: first.place };
+    return runs[first.run].at(first.place).due;
   }
   return data.steps[data.steps.length >> 1];
 }

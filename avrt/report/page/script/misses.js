@@ -10,28 +10,46 @@ function showJob(run, place) {
 
 /** Show the chosen job and what was before and after it. */
 function zoomToChosen() {
-  if (!view.chosen) return;
+  if (view.chosen?.place === undefined) return;
   const job = runs[view.chosen.run].at(view.chosen.place);
   const size = Math.max(job.end, job.due) - job.release;
   setWindow(job.release - 2 * size, job.release + 3.5 * size);
 }
 
-/** The misses to go through: changed ones of a what-if first, else those of the last run. */
+/** Choose a chain limit that was passed. */
+function showPassed(run, passed) {
+  const [, at] = data.runs[run].broken[passed];
+  reveal(at, at);
+  setCursor(at);
+  choose({ run, passed });
+}
+
+/** What was not kept, by time: jobs that were not met, and chain limits that were passed. */
 const missed = runs
-  .flatMap((jobs) => jobs.missed.map((place) => ({ run: jobs.number, place, release: jobs.columns.release[place] })))
-  .sort((a, b) => a.release - b.release || a.run - b.run || a.place - b.place);
+  .flatMap((jobs) => [
+    ...jobs.missed.map((place) => ({ run: jobs.number, place, at: jobs.columns.release[place] })),
+    ...jobs.run.broken.map(([, at], passed) => ({ run: jobs.number, passed, at })),
+  ])
+  .sort((a, b) => a.at - b.at || a.run - b.run || (a.place ?? -1) - (b.place ?? -1));
+
+const isChosen = ({ run, place, passed }) =>
+  run === view.chosen?.run && place === view.chosen.place && passed === view.chosen.passed;
+
+function showMiss({ run, place, passed }) {
+  if (passed === undefined) showJob(run, place);
+  else showPassed(run, passed);
+}
 
 /** Go to the next miss (1) or the one before (-1), from the chosen job or from the cursor. */
 function goToMiss(way) {
   if (!missed.length) return;
-  const here = missed.findIndex((one) => one.run === view.chosen?.run && one.place === view.chosen?.place);
+  const here = missed.findIndex(isChosen);
   let next = here + way;
   if (here < 0) {
-    const after = firstAtLeast(missed.length, (i) => missed[i].release > view.cursor);
+    const after = firstAtLeast(missed.length, (i) => missed[i].at > view.cursor);
     next = way > 0 ? after : after - 1;
   }
-  const { run, place } = missed[(next + missed.length) % missed.length];
-  showJob(run, place);
+  showMiss(missed[(next + missed.length) % missed.length]);
 }
 
 function startMisses() {

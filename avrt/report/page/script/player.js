@@ -2,7 +2,7 @@
 
 const slider = document.getElementById("time");
 const SPAN_NS = data.to_ns - data.from_ns;
-let speed = 1;
+const speed = document.getElementById("speed");
 
 /** Go so many frames on (or back, when negative). */
 function step(frames) {
@@ -38,7 +38,7 @@ function play(wanted) {
   let before = null;
   const tick = (now) => {
     if (!view.playing) return;
-    if (before !== null) setCursor(view.cursor + (now - before) * NS_PER_MS * speed);
+    if (before !== null) setCursor(view.cursor + (now - before) * NS_PER_MS * Number(speed.value));
     before = now;
     follows();
     if (view.cursor >= data.to_ns) play(false);

@@ -19,6 +19,14 @@ function jobUnder(x, y, width) {
   return best && { run: best.run, place: best.place };
 }
 
+/** The passed chain limit under a place on the canvas, or null. */
+function passedUnder(x, y, width) {
+  const row = layout.rows.find((one) => one.kind === "events" && y >= one.y && y < one.y + one.height);
+  if (!row) return null;
+  const passed = data.runs[row.run].broken.findIndex(([, at]) => Math.abs(scaleX(at, width) - x) <= 6);
+  return passed < 0 ? null : { run: row.run, passed };
+}
+
 /** What is said about the place under the pointer. */
 function tipLines(x, y, width) {
   const found = jobUnder(x, y, width);
@@ -128,7 +136,7 @@ function hoverOver(found) {
 }
 
 function clicked(x, y, width) {
-  const found = jobUnder(x, y, width);
+  const found = jobUnder(x, y, width) ?? passedUnder(x, y, width);
   if (x >= LABELS) setCursor(timeAt(x, width));
   choose(found);
 }

@@ -91,16 +91,29 @@ function drawEvents(pen, row, width) {
     if (isEvent(mark, run) && mark.kind !== "resource") drawSymbol(pen, mark.kind, scaleX(mark.at_ns, width), middle, 4);
   }
   drawSpaced(pen, "broken", run.broken.map(([, at]) => [scaleX(at, width), middle]), 4.5);
+  if (view.chosen?.run !== row.run || view.chosen.passed === undefined) return;
+  pen.strokeStyle = colour("accent");
+  pen.lineWidth = 1.5;
+  pen.strokeRect(scaleX(run.broken[view.chosen.passed][1], width) - 7, middle - 7, 14, 14);
 }
 
 function drawLosses(pen, run, middle, width) {
-  for (const { name, from, to } of losses(run)) {
+  const found = losses(run);
+  for (const { from, to } of found) {
     const [x0, x1] = [scaleX(from, width), scaleX(to, width)];
     pen.fillStyle = hatch(pen, colour("aborted"), colour("aborted-soft"), true);
     pen.fillRect(x0, middle - 8, Math.max(3, x1 - x0), 3);
-    pen.font = SMALL;
-    pen.fillStyle = colour("aborted");
-    if (x1 - x0 > 40) pen.fillText(`${name} lost`, Math.max(x0, LABELS) + 2, middle + 4);
+  }
+  pen.font = SMALL;
+  pen.fillStyle = colour("aborted");
+  let free = LABELS;
+  for (const from of new Set(found.map((one) => one.from))) {
+    const names = found.filter((one) => one.from === from).map((one) => one.name);
+    const x = Math.max(scaleX(from, width), LABELS) + 2;
+    const text = `${names.join(", ")} lost`;
+    if (x < free || scaleX(Math.max(...found.map((one) => one.to)), width) < LABELS) continue;
+    pen.fillText(text, x, middle + 4);
+    free = x + pen.measureText(text).width + 6;
   }
 }
 
@@ -134,7 +147,7 @@ function drawTaskMarks(pen, width) {
 
 function drawChosen(pen, width) {
   for (const [chosen, tint] of [[view.hovered, "soft"], [view.chosen, "accent"]]) {
-    if (!chosen) continue;
+    if (chosen?.place === undefined) continue;
     const job = runs[chosen.run].at(chosen.place);
     const row = layout.rows.find((one) => one.kind === "task" && one.run === chosen.run && one.name === job.task);
     drawFrame(pen, row, job, width, tint);

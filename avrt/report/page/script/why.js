@@ -17,10 +17,23 @@ function paintWhy() {
   const body = document.getElementById("why-body");
   document.body.classList.toggle("has-chosen", Boolean(view.chosen));
   if (!view.chosen) return;
+  if (view.chosen.passed !== undefined) {
+    body.replaceChildren(...whyPassed(view.chosen));
+    return;
+  }
   const job = runs[view.chosen.run].at(view.chosen.place);
   const canvas = element("canvas", { id: "why-canvas", role: "img", "aria-label": "The job from release to its end" });
   body.replaceChildren(whyTitle(job), element("div", { class: "strip" }, canvas), ...intervalList(job), whyTimes(job));
   drawWhy(canvas, job);
+}
+
+/** What is said of a chain limit that was passed. */
+function whyPassed({ run, passed }) {
+  const [chain, at, promise, limit, capture] = data.runs[run].broken[passed];
+  const name = element("p", { class: "job" }, element("strong", {}, chain), element("span", { class: "outcome late" }, `${promise} limit passed`));
+  const long = promise === "reaction" ? "no output knew of what came after it" : "the newest output still rested on it";
+  const text = `At ${seconds(at)}, ${duration(limit)} after the capture at ${seconds(capture)}, ${long}.`;
+  return [name, element("p", {}, text)];
 }
 
 function whyTitle(job) {
