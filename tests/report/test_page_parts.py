@@ -3,6 +3,8 @@
 import base64
 import io
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -227,3 +229,38 @@ def test_images_that_are_too_large_together_lose_every_second(read_scene, monkey
     images = page.scene["cameras"][0]["images"]
     assert 1 <= len(images) < 8
     assert f"front: 1 in {8 // len(images)} of 8 is drawn" in page.text
+
+
+def odd(cloud):
+    """Tracks of which one is nowhere, and two kinds of output in turn."""
+    seen = see(cloud)
+    if cloud.stamp.sequence % 2:
+        return avrt.payload.Detections()
+    lost = replace(seen.objects[0], box=replace(seen.objects[0].box, x=math.nan), vx=math.nan)
+    return Tracks((*seen.objects, lost), ego_speed=math.nan)
+
+
+def lost_plan(scene):
+    if scene.payload.objects:
+        plan = drive(scene)
+        return replace(plan, xy=np.full((9, 2), np.nan), time_gap=math.inf)
+    return None
+
+
+def test_what_is_no_number_is_left_out_and_told(read_scene):
+    pipeline = avrt.Pipeline("p")
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    pipeline.add(odd, inputs={"cloud": "lidar"}, wcet="20 ms", deadline="50 ms")
+    pipeline.add(lost_plan, inputs={"scene": "odd"}, wcet="5 ms", deadline="20 ms")
+    page = read_scene(pipeline)
+    assert [len(row["objects"]) for row in page.scene["tracks"]] == [1, 1]
+    assert page.scene["plans"][0]["xy"] == []
+    assert "2 objects have a place or size that is no number" in page.text
+
+
+def test_of_two_stages_with_tracks_the_first_is_drawn(read_scene):
+    pipeline = make_pipeline()
+    pipeline.add(see, name="again", inputs={"cloud": "lidar"}, wcet="2 ms", deadline="50 ms")
+    page = read_scene(pipeline)
+    assert len(page.scene["tracks"]) == 4
+    assert re.search(r"Tracks of (see|again) are not drawn: (again|see)'s are", page.text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from PIL import Image as PillowImage
 
 from avrt.payload import ImageDetections, Tracks
 from avrt.payload.projection import box_corners, moved_box, projected_edges, seen_from
+from avrt.report.page.tracks import rounded
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -111,7 +113,10 @@ class Camera:
             return []
         found = made.message.payload
         assert isinstance(found, ImageDetections)
-        rows = zip(found.labels, found.scores.tolist(), found.boxes.tolist(), strict=True)
+        placed = [math.isfinite(sum(box)) for box in found.boxes.tolist()]
+        rows = zip(found.labels, found.scores.tolist(), found.boxes.tolist(), placed, strict=True)
         return [
-            [label, round(score, 2), *(round(v * scale) for v in box)] for label, score, box in rows
+            [label, rounded(score), *(round(edge * scale) for edge in box)]
+            for label, score, box, is_placed in rows
+            if is_placed
         ]

@@ -81,6 +81,8 @@ def read_scene(
         "clouds": [{"source": name, "sweeps": rows} for name, rows in sensors.clouds.items()],
         "cameras": [{"source": name, "images": rows} for name, rows in sensors.images.items()],
     }
+    if placed.unplaced:
+        notes.append(f"{placed.unplaced} objects have a place or size that is no number")
     times = sensors.times or [one.message.stamp.capture_ns for one in outputs.of(Tracks)]
     return Scene(data, times, any(sensors.images.values()), [*notes, *outputs.notes])
 

@@ -7,7 +7,7 @@ out and told. Ellipses hold 95 % of where an object's centre is believed to be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -122,17 +122,16 @@ ROOM: Mapping[type, tuple[int, Callable[[Made], int]]] = {
 
 
 def _read_stage(run: RunFile, stage: str, found: Outputs) -> None:
-    sieve: Sieve[Made] = Sieve(OUTPUTS_MAX)
     for message in run.outputs(stage):
         kind = type(message.payload)
         if not isinstance(message.payload, DRAWN):
             return
-        known = found.kinds.setdefault(kind, sieve)
-        if known is not sieve:
-            shown = known.items[0].stage
+        made = found.kinds.setdefault(kind, Sieve(OUTPUTS_MAX))
+        if made.items and made.items[0].stage != stage:
+            shown = made.items[0].stage
             found.notes.append(f"{kind.__name__} of {stage} are not drawn: {shown}'s are")
             return
-        sieve.add(Made(stage, message))
+        made.add(Made(stage, message))
 
 
 class Placed:
@@ -143,6 +142,7 @@ class Placed:
         self._frames = frames
         self._frame = frame
         self.labels: list[str] = []
+        self.unplaced = 0
 
     def _label(self, name: str) -> int:
         if name not in self.labels:
@@ -167,29 +167,35 @@ class Placed:
             payload = made.message.payload
             row = _stamped(made)
             if isinstance(payload, Tracks):
-                row["objects"] = [self._track(one) for one in payload.objects]
-                row["ego_speed"] = round(payload.ego_speed, 2)
+                row["objects"] = [self._track(t) for t in payload.objects if self._is_placed(t.box)]
             elif isinstance(payload, Detections):
-                row["objects"] = [self._detection(one) for one in payload.objects]
+                objects = [one for one in payload.objects if self._is_placed(one.box)]
+                row["objects"] = [self._detection(one) for one in objects]
             rows.append(row)
         return rows
+
+    def _is_placed(self, box: Box) -> bool:
+        """Whether a box can be drawn; those that cannot are counted."""
+        placed = all(math.isfinite(value) for value in astuple(box))
+        self.unplaced += not placed
+        return placed
 
     def _track(self, track: Track) -> list[object]:
         return [
             track.id,
             self._label(track.label),
             *box_numbers(track.box),
-            _rounded(track.vx),
-            _rounded(track.vy),
+            rounded(track.vx),
+            rounded(track.vy),
             *_ellipse(track.covariance),
-            _rounded(track.existence),
+            rounded(track.existence),
             int(track.confirmed),
             ", ".join(track.sensors),
-            _rounded(track.closing_speed),
+            rounded(track.closing_speed),
         ]
 
     def _detection(self, found: Detection) -> list[object]:
-        score = None if found.score is None else _rounded(found.score)
+        score = None if found.score is None else rounded(found.score)
         label = self._label(found.label)
         return [None, label, *box_numbers(found.box), 0, 0, 0, 0, 0, score, 1, "", 0]
 
@@ -206,7 +212,7 @@ class Placed:
                 continue
             matrix = self._frames.between(scene.frame, self._frame)
             objects = [
-                [one.id, self._label(one.label), *box_numbers(box), _rounded(vx), _rounded(vy)]
+                [one.id, self._label(one.label), *box_numbers(box), rounded(vx), rounded(vy)]
                 for one, box, vx, vy in _turned(matrix, scene)
             ]
             rows.append({"t": at_ns, "objects": objects})
@@ -220,6 +226,7 @@ class Placed:
             assert isinstance(payload, Targets)
             xyz = np.concatenate([payload.xy, np.zeros((payload.count, 1), np.float32)], axis=1)
             there = moved(xyz, self._frames.between(made.message.stamp.frame, self._frame))
+            there = there[np.isfinite(there).all(axis=1)]
             kept = there[:: max(1, -(-len(there) // TARGETS_MAX)), :2]
             flat = np.round(kept * 10).astype(np.int64).ravel().tolist()
             rows.append({**_stamped(made), "xy_dm": flat, "count": payload.count})
@@ -235,14 +242,15 @@ class Placed:
             matrix = self._frames.between(made.message.stamp.frame, self._frame)
             there = moved(xyz.astype(np.float32), matrix)
             step = max(1, -(-len(there) // SAMPLES_MAX))
+            kept = np.flatnonzero(np.isfinite(there).all(axis=1))[::step]
             rows.append(
                 {
                     **_stamped(made),
-                    "xy": [[_rounded(x), _rounded(y)] for x, y in there[::step, :2].tolist()],
-                    "speed": [_rounded(v) for v in plan.speed[::step].tolist()],
-                    "acceleration": [_rounded(a) for a in plan.acceleration[::step].tolist()],
+                    "xy": [[rounded(x), rounded(y)] for x, y in there[kept, :2].tolist()],
+                    "speed": [rounded(v) for v in plan.speed[kept].tolist()],
+                    "acceleration": [rounded(a) for a in plan.acceleration[kept].tolist()],
                     "kind": plan.kind,
-                    "time_gap": None if plan.time_gap is None else _rounded(plan.time_gap),
+                    "time_gap": None if plan.time_gap is None else rounded(plan.time_gap),
                     "cause": None if plan.cause is None else plan.cause.track_id,
                 }
             )
@@ -269,7 +277,7 @@ def _turned(matrix: Matrix, scene: TrueScene) -> list[tuple[TrueObject, Box, flo
 def box_numbers(box: Box) -> list[float]:
     """Return x, y, z, length, width, height and yaw, as a picture needs them."""
     places = (box.x, box.y, box.z, box.length, box.width, box.height)
-    return [*(_rounded(value) for value in places), _rounded(box.yaw, 3)]
+    return [*(rounded(value) for value in places), rounded(box.yaw, 3)]
 
 
 def _ellipse(covariance: NDArray[np.float64]) -> list[float]:
@@ -280,7 +288,7 @@ def _ellipse(covariance: NDArray[np.float64]) -> list[float]:
     values, vectors = np.linalg.eigh((place + place.T) / 2)
     minor, major = np.sqrt(np.maximum(values, 0.0) * CHI_SQUARE_95).tolist()
     turn = math.atan2(float(vectors[1, 1]), float(vectors[0, 1]))
-    return [_rounded(major), _rounded(minor), _rounded(turn, 3)]
+    return [rounded(major), rounded(minor), rounded(turn, 3)]
 
 
 def _stamped(made: Made) -> dict[str, object]:
@@ -288,6 +296,6 @@ def _stamped(made: Made) -> dict[str, object]:
     return {"t": stamp.capture_ns, "published": stamp.publish_ns}
 
 
-def _rounded(value: float, digits: int = 2) -> float:
+def rounded(value: float, digits: int = 2) -> float:
     """Return a number that JSON can hold; one that is none becomes 0."""
     return round(float(value), digits) if math.isfinite(value) else 0.0

@@ -81,6 +81,6 @@ function birdseyeNote(sweep, tracks, plan) {
   const when = tracks && tracks.t !== sweep?.t ? ` of ${seconds(tracks.t)}` : "";
   if (tracks) parts.push(`${tracks.objects.length} objects${when}, ${published(tracks)}`);
   const gap = plan?.time_gap == null ? "" : `, gap ${plan.time_gap.toFixed(1)} s`;
-  if (plan) parts.push(`${plan.kind}${gap}, ${plan.speed[0].toFixed(1)} m/s`);
+  if (plan?.speed.length) parts.push(`${plan.kind}${gap}, ${plan.speed[0].toFixed(1)} m/s`);
   document.getElementById("birdseye-note").textContent = parts.join(" · ") || "nothing yet";
 }
