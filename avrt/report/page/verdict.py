@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 Standing = Literal["good", "bad", "unsure"]
 OTHERS = ("late", "aborted", "skipped", "shed", "open")
 BOUNDS_SAID = {
-    "holds": "Everything that has a known bound stayed within it.",
-    "assumption broken": "Something is above its bound, and a broken assumption explains it.",
-    "model broken": "MODEL BROKEN: something is above its bound and nothing explains it.",
-    "unknown": "No bound of the analysis applies.",
+    "holds": "Every known bound held.",
+    "assumption broken": "A bound was passed; a broken assumption explains it.",
+    "model broken": "MODEL BROKEN: a bound was passed and nothing explains it.",
+    "unknown": "No bound is known.",
 }
 
 
