@@ -76,7 +76,7 @@ def write_page(
     known = read_summary(path) if summary is None else summary
     run = _read(known.pipeline.name, known, path, pictures=True)
     verdict = verdict_of(known, remarks)
-    page = Page(known.pipeline.name, verdict, sections.key_figures(known), [])
+    page = Page(_title(known), verdict, sections.key_figures(known), [])
     _write(Path(out), path, _html(page, [run]))
 
 
@@ -98,11 +98,17 @@ def write_what_if_page(
         summary.record = str(record) if side == "before" else report.out
         first = name == RUNS[0]
         runs.append(_read(name, summary, Path(path), pictures=first, keep=wanted, runs=len(RUNS)))
-    title = f"{runs[0].summary.pipeline.name}: what if"
+    title = f"{_title(runs[0].summary)}, what if"
     named = [(run.name, run.summary) for run in runs]
     figures = sections.pair_figures(named)
     page = Page(title, what_if_verdict(report), figures, changes, report.misses)
     _write(Path(out), Path(record), _html(page, runs))
+
+
+def _title(summary: RunSummary) -> str:
+    """Return the name of the pipeline, with that of the scenario where it was simulated."""
+    parts = [summary.pipeline.name, summary.conditions.get("scenario", "")]
+    return ": ".join(part for part in parts if part)
 
 
 def _read(
