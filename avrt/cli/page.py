@@ -27,16 +27,23 @@ def add_page_option(parser: ArgumentParser) -> None:
 
 
 @contextmanager
-def recorded_for(page: Path | None, out: Path | None, *read: Path) -> Iterator[Path | None]:
+def recorded_for(
+    page: Path | None, out: Path | None, *others: Path | None
+) -> Iterator[Path | None]:
     """Give where the run is to be recorded: `out`, or for a page alone a temporary file.
 
+    Args:
+        page: where the page is to be, None when none is wanted.
+        out: where the record was asked for.
+        others: what else the run reads or writes.
+
     Raises:
-        SpecError: the page cannot be written there, or would overwrite what the run reads.
+        SpecError: the page cannot be written there, or would overwrite one of the others.
     """
     if page is None:
         yield out
         return
-    check_page(page, *read)
+    check_page(page, out, *others)
     if out is not None:
         yield out
         return
@@ -44,15 +51,15 @@ def recorded_for(page: Path | None, out: Path | None, *read: Path) -> Iterator[P
         yield Path(folder) / "run.mcap"
 
 
-def check_page(page: Path, *read: Path) -> None:
+def check_page(page: Path, *others: Path | None) -> None:
     """Refuse a page before the run whose figures it would lose.
 
     Raises:
-        SpecError: it cannot be written there, or would overwrite what the run reads.
+        SpecError: it cannot be written there, or would overwrite one of the others.
     """
     if page.is_dir() or not page.parent.is_dir():
         what = "it is a folder" if page.is_dir() else f"there is no folder {page.parent}"
         raise SpecError(f"cannot write the page {page}: {what}")
-    for path in read:
-        if page.exists() and path.exists() and path.samefile(page):
+    for path in others:
+        if path is not None and path.resolve() == page.resolve():
             raise SpecError(f"the page would overwrite {path}; give another path")

@@ -100,8 +100,8 @@ def _add_clock_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    read = (options.log, options.pipeline)
-    with recorded_for(options.report, options.out, *read) as record:
+    others = (options.log, options.pipeline, options.trace)
+    with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
         if record != options.out:
             report.summary.record = None

@@ -37,7 +37,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 
 def run(options: Namespace) -> int:
     if options.out is not None:
-        check_page(options.out, options.record)
+        check_page(options.out, options.record, options.trace)
     summary = read_summary(options.record)
     if options.trace is not None:
         write_trace(options.record, options.trace)

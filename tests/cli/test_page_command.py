@@ -108,6 +108,11 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(
         assert (done.code, done.out) == (2, "")
         assert message in done.err
         assert before is None or place.read_bytes() == before
+    new = tmp_path / "new"
+    for option in ("-o", "--trace"):
+        done = call("replay", drive, "-p", pipeline, option, new, "--report", new)
+        assert (done.code, done.out) == (2, "")
+        assert not new.exists()
     done = call("report", record, "-o", record)
     assert done.code == 2
     assert Path(record).stat().st_size > 0
