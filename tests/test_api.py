@@ -246,7 +246,7 @@ def test_a_log_that_is_missing_is_the_inputs_fault(tmp_path):
 
 @pytest.mark.slow
 def test_importing_avrt_brings_neither_torch_nor_an_extra():
-    extras = ["torch", "onnxruntime", "foxglove", "ray", "prometheus_client", "numba", "plotly"]
+    extras = ["torch", "onnxruntime", "foxglove", "ray", "prometheus_client", "numba"]
     code = f"""
 import sys
 class Absent:

@@ -27,8 +27,7 @@ from avrt.logs.record.run_file import RunFile
 from avrt.model.frames import Frames
 from avrt.model.message import Message
 from avrt.payload import Image, ImageDetections, Plan, PointCloud, Targets, Tracks
-from avrt.stages.camera.overlay import box_corners, moved_box, projected_edges, seen_from
-from avrt.stages.geometry import moved
+from avrt.payload.projection import box_corners, moved, moved_box, projected_edges, seen_from
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from picture import Scene, scenes
 
-from avrt.stages.camera.overlay import box_corners, moved_box
+from avrt.payload.projection import box_corners, moved_box
 from avrt.stages.geometry import contains
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ from avrt.model.frames import Frames
 from avrt.model.message import Message, Stamp
 from avrt.model.spec import SourceSpec
 from avrt.payload import EgoMotion, Image, Targets, Tracks
-from avrt.stages.camera.overlay import moved_box
+from avrt.payload.projection import moved_box
 from avrt.stages.mounting import Mount
 from avrt.stages.radar.detector import CfarDetector
 

@@ -15,8 +15,10 @@ from avrt.cli.output import (
     show_json,
     stdout_kept,
 )
+from avrt.cli.page import add_page_option, recorded_for
 from avrt.errors import DamagedInputError
 from avrt.exec.runner import HANG_TIMEOUT_NS
+from avrt.report.page import write_page
 from avrt.report.terminal import broken_promises, render
 from avrt.units import format_ns
 
@@ -70,6 +72,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="exit 1 if a job was not met or a chain promise was broken (a stage with guarantee "
         "hard does so in any case)",
     )
+    add_page_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -97,11 +100,23 @@ def _add_clock_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    others = (options.log, options.pipeline, options.trace)
+    with recorded_for(options.report, options.out, *others) as record:
+        report = _replay(options, record)
+        if record != options.out:
+            report.summary.record = None
+        if options.report is not None:
+            assert record is not None
+            write_page(options.report, record, report.summary)
+    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
+
+
+def _replay(options: Namespace, record: Path | None) -> Report:
     wanted = not options.json
     with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
-        report = Pipeline.load(options.pipeline).replay(
+        return Pipeline.load(options.pipeline).replay(
             options.log,
-            out=options.out,
+            out=record,
             timing=options.timing,
             clock=options.clock,
             rate=options.rate,
@@ -111,7 +126,6 @@ def run(options: Namespace) -> int:
             progress=progress,
             trace=options.trace,
         )
-    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
 
 
 def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:

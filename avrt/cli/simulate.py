@@ -11,8 +11,10 @@ from rich.text import Text
 
 from avrt.api.scenario import Scenario
 from avrt.cli.output import add_json_option, add_trace_option, show, show_json
+from avrt.cli.page import add_page_option, recorded_for
 from avrt.errors import SpecError
 from avrt.report.bounds import worst_data, worst_lines
+from avrt.report.page import write_page
 from avrt.report.probabilities import (
     probabilities_data,
     render_probabilities,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
     from collections.abc import Sequence
 
+    from avrt.api import Report
     from avrt.drivers.montecarlo import Failure, ManyRuns
     from avrt.metrics.expectations import Unmet
 
@@ -52,6 +55,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
     add_trace_option(parser)
+    add_page_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -59,6 +63,8 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
 def run(options: Namespace) -> int:
     if options.runs is not None and options.out is not None:
         raise SpecError("a run record holds one run; give either --runs or --out")
+    if options.report is not None and (options.runs is not None or options.anomalies):
+        raise SpecError("a page shows one run; give neither --runs nor --anomalies with --report")
     if options.anomalies and (options.runs is not None or options.out is not None):
         raise SpecError("anomalies are looked for in one run; give no --runs and no --out")
     if options.trace is not None and (options.runs is not None or options.anomalies):
@@ -70,7 +76,7 @@ def run(options: Namespace) -> int:
         return 0
     if options.runs is not None:
         return _show_many(scenario, scenario.runs(options.runs, seed=options.seed), options)
-    report, unmet = scenario.run(seed=options.seed, out=options.out, trace=options.trace)
+    report, unmet = _run_once(scenario, options)
     seed = int(report.summary.conditions["seed"])
     if options.json:
         more = {"scenario": scenario.spec.name, "seed": seed, "unmet": _sentences(unmet)}
@@ -81,6 +87,18 @@ def run(options: Namespace) -> int:
     for sentence in _sentences(unmet):
         print(f"avrt: {sentence} (seed {seed})", file=sys.stderr)
     return 1 if unmet else 0
+
+
+def _run_once(scenario: Scenario, options: Namespace) -> tuple[Report, tuple[Unmet, ...]]:
+    with recorded_for(options.report, options.out, options.scenario, options.trace) as record:
+        report, unmet = scenario.run(seed=options.seed, out=record, trace=options.trace)
+        if record != options.out:
+            report.summary.record = None
+        if options.report is not None:
+            assert record is not None
+            remarks = [f"{_met(scenario, len(unmet)).capitalize()}.", *_sentences(unmet)]
+            write_page(options.report, record, report.summary, remarks=remarks)
+        return report, unmet
 
 
 def _show_many(scenario: Scenario, many: ManyRuns, options: Namespace) -> int:

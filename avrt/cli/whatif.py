@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api.whatif import anomalies, what_if
 from avrt.cli.output import add_json_option, show, show_json
+from avrt.cli.page import add_page_option, recorded_for
 from avrt.config.changes import Changes
 from avrt.errors import SpecError
+from avrt.report.page import write_what_if_page
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -46,6 +49,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="look for jobs that end later when others take less, see docs/report.md",
     )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN2", help="write the changed run here")
+    add_page_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -55,13 +59,23 @@ def run(options: Namespace) -> int:
     changes = Changes(options.policy, **assigned)
     if options.anomalies and options.out is not None:
         raise SpecError("a run record holds one run; give either --anomalies or --out")
-    report: WhatIfReport | AnomalyReport
-    if options.anomalies:
-        report = anomalies(options.record, changes)
-    else:
-        report = what_if(options.record, changes, options.out)
+    if options.anomalies and options.report is not None:
+        raise SpecError("a page shows one changed run; give either --anomalies or --report")
+    looks = anomalies(options.record, changes) if options.anomalies else None
+    report: WhatIfReport | AnomalyReport = looks or _what_if(options, changes)
     if options.json:
         show_json(report.data())
     else:
         show(report.render())
     return 0
+
+
+def _what_if(options: Namespace, changes: Changes) -> WhatIfReport:
+    with recorded_for(options.report, options.out, options.record) as out:
+        report = what_if(options.record, changes, out)
+        if out != options.out:
+            report = replace(report, out=None)
+        if options.report is not None:
+            assert out is not None
+            write_what_if_page(options.report, options.record, out, report)
+        return report

@@ -69,11 +69,11 @@ def render(summary: RunSummary) -> RenderableType:
     """Return the whole report."""
     parts: list[RenderableType] = [_headline(summary)]
     parts += [Text(line, style="bold red") for line in summary.bounds.alarms()]
-    parts += [*_fruitless(summary), _stages(summary)]
+    parts += [*fruitless(summary), _stages(summary)]
     if summary.pipeline.chains:
         parts.append(_chains(summary))
-    parts += list(_why_late(summary))
-    parts += list(_notes(summary))
+    parts += list(why_late(summary))
+    parts += list(notes(summary))
     parts.append(_footer(summary))
     return Group(*parts)
 
@@ -92,7 +92,7 @@ def _headline(summary: RunSummary) -> Text:
     return text
 
 
-def _fruitless(summary: RunSummary) -> Iterator[Text]:
+def fruitless(summary: RunSummary) -> Iterator[Text]:
     """Yield the stages that had jobs and gave nothing: whoever reads no further must see it."""
     for name, stage in summary.figures.stages.items():
         if stage.outcomes and not stage.outcomes["met"] + stage.outcomes["late"]:
@@ -110,7 +110,7 @@ def _stages(summary: RunSummary) -> Table:
     table.add_column(response, justify="right")
     table.add_column("bound", justify="right")
     table.add_column("deadline", justify="right")
-    computed = _has_computed(summary)
+    computed = has_computed(summary)
     how = "measured here, host time" if computed else summary.timing
     table.add_column(Text(f"execution p50/p95/p99/max\n{how}"), justify="right")
     table.add_column("wcet", justify="right")
@@ -139,7 +139,7 @@ def _stages(summary: RunSummary) -> Table:
     return table
 
 
-def _has_computed(summary: RunSummary) -> bool:
+def has_computed(summary: RunSummary) -> bool:
     """Whether any stage did compute; in a simulation none does."""
     return any(stage.first_ns is not None for stage in summary.figures.stages.values())
 
@@ -171,7 +171,7 @@ def _chains(summary: RunSummary) -> Table:
     return table
 
 
-def _why_late(summary: RunSummary) -> Iterator[Text]:
+def why_late(summary: RunSummary) -> Iterator[Text]:
     figures = summary.figures
     for name, stage in figures.stages.items():
         if not stage.causes:
@@ -179,7 +179,7 @@ def _why_late(summary: RunSummary) -> Iterator[Text]:
         total_ns = max(1, sum(stage.causes.values()))
         ranked = sorted(stage.causes.items(), key=lambda item: (-item[1], item[0]))
         parts = [
-            f"{share_ns / total_ns:.0%} {_cause(name, kind, by)}"
+            f"{share_ns / total_ns:.0%} {cause_of(name, kind, by)}"
             for (kind, by), share_ns in ranked[:CAUSES_SHOWN]
         ]
         rest_ns = sum(share_ns for _, share_ns in ranked[CAUSES_SHOWN:])
@@ -205,14 +205,14 @@ def spent_time(miss: MissRecord) -> str:
     """Return where the time from a job's release to its due time went."""
     parts: list[tuple[str, int]] = []
     for interval in miss.intervals:
-        cause, spent_ns = _cause(miss.task, interval.kind, interval.by), interval.duration_ns
+        cause, spent_ns = cause_of(miss.task, interval.kind, interval.by), interval.duration_ns
         if parts and parts[-1][0] == cause:
             spent_ns += parts.pop()[1]
         parts.append((cause, spent_ns))
     return " + ".join(f"{format_ns(spent_ns)} {cause}" for cause, spent_ns in parts)
 
 
-def _cause(task: str, kind: str, by: str) -> str:
+def cause_of(task: str, kind: str, by: str) -> str:
     if kind == "running":
         return "running"
     if kind == "planned":
@@ -224,7 +224,7 @@ def _cause(task: str, kind: str, by: str) -> str:
     return f"waiting for {by}" if by else "not yet reported"
 
 
-def _notes(summary: RunSummary) -> Iterator[Text]:
+def notes(summary: RunSummary) -> Iterator[Text]:
     """Yield what must not be overlooked: overload, lost input, anomalies, faults, damage."""
     for warning in overload_warnings(summary.pipeline):
         yield Text(warning, style="yellow")
@@ -234,7 +234,7 @@ def _notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(line, style="yellow")
     if "forced" in summary.conditions:
         yield Text(f"forced: {summary.conditions['forced']}", style="bold yellow")
-    yield from _input_notes(summary)
+    yield from input_notes(summary)
     if summary.wakeup_late_ns["count"]:
         four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))
         yield Text(f"the driver was {four} ms late at planned instants (p50/p95/p99/max)")
@@ -260,7 +260,7 @@ def _end_notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(f"{_jobs(summary.hangs)} hung: this run is not reproducible", style="red")
 
 
-def _input_notes(summary: RunSummary) -> Iterator[Text]:
+def input_notes(summary: RunSummary) -> Iterator[Text]:
     for name, topic in summary.topics.items():
         style = "red" if topic.lost else ""
         counts = f"{topic.delivered} of {topic.messages} delivered, {topic.lost} lost"
@@ -317,7 +317,7 @@ def _footer(summary: RunSummary) -> Text:
     if summary.record is not None:
         text += f"record {summary.record}\n"
     if len(shown) == 4:
-        done = "measured" if _has_computed(summary) else "simulated"
+        done = "measured" if has_computed(summary) else "simulated"
         text += f"{done} on {shown[0]}, {shown[1]} cores, Python {shown[2]}, {shown[3]}"
     return Text(text, style="dim")
 

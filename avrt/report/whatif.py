@@ -144,9 +144,9 @@ class WhatIfReport:
                 Text(change.kind, STYLES[change.kind]),
                 Text(f"{change.task} {known.index}"),
                 f"{known.release_ns / NS_PER_S:.3f} s",
-                _ended(change.before),
-                _ended(change.after),
-                Text(_why(change)),
+                ended(change.before),
+                ended(change.after),
+                Text(why(change)),
             )
         return table
 
@@ -170,7 +170,7 @@ class WhatIfReport:
             yield Text(f"record {self.out}", style="dim")
 
 
-def _ended(job: JobRecord | None) -> Text:
+def ended(job: JobRecord | None) -> Text:
     """Return how a job ended, and by how much it was early or late."""
     if job is None:
         return Text("not released")
@@ -179,7 +179,7 @@ def _ended(job: JobRecord | None) -> Text:
     return Text(f"{job.outcome} {job.lateness_ns / NS_PER_MS:+.1f} ms")
 
 
-def _why(change: JobChange) -> str:
+def why(change: JobChange) -> str:
     if change.kind == "vanishes" or change.after is None:
         return ""
     return change.after.reason if change.miss is None else spent_time(change.miss)

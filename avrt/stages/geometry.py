@@ -6,14 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from avrt.model.frames import IDENTITY
-
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from avrt.model.frames import Matrix
     from avrt.payload import Box
 
 
@@ -21,14 +14,6 @@ def wrapped(angle: float) -> float:
     """Return the angle in (-pi, pi], radians."""
     turned = math.remainder(angle, 2 * math.pi)
     return math.pi if turned == -math.pi else turned
-
-
-def moved(xyz: NDArray[np.float32], matrix: Matrix) -> NDArray[np.float32]:
-    """Return points in another frame, (N, 3) float32, metres; the same ones for the identity."""
-    if matrix == IDENTITY:
-        return xyz
-    placed = np.array(matrix, np.float32).reshape(3, 4)
-    return np.asarray(xyz @ placed[:, :3].T + placed[:, 3])
 
 
 def contains(box: Box, x: float, y: float, margin: float) -> bool:

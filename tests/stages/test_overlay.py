@@ -10,7 +10,8 @@ import pytest
 from avrt.errors import DataFault
 from avrt.model.frames import Frames, TransformSpec
 from avrt.payload import Box, CameraInfo, Image, Track, Tracks
-from avrt.stages.camera.overlay import Overlay, box_corners, moved_box, projected_edges, seen_from
+from avrt.payload.projection import box_corners, moved_box, projected_edges, seen_from
+from avrt.stages.camera.overlay import Overlay
 
 FOCAL, CENTRE = 700.0, (600.0, 180.0)
 PROJECTION = np.array([[FOCAL, 0, CENTRE[0], 0], [0, FOCAL, CENTRE[1], 0], [0, 0, 1, 0]])

@@ -1,0 +1,281 @@
+"""The page in a browser: it draws without an error, reaches no address, and does what keys say.
+
+Times of the first paint are printed, never asserted.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from test_page_parts import make_pipeline, write_log
+
+import avrt
+from avrt.api.whatif import what_if
+from avrt.config.changes import Changes
+from avrt.report.page import write_page, write_what_if_page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+DRIVES = {
+    "kitti": "kitti_sfnd_seq/kitti_sfnd_7p8s.mcap",
+    "radiate": "radiate_tiny_foggy/radiate_tiny_foggy.mcap",
+}
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync"]  # fmt: skip
+BYTES_MAX = 10_000_000
+PAINTS = "performance.getEntriesByType('paint').map((e) => `${e.name} ${Math.round(e.startTime)}`)"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; set CHROMIUM to one"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+class Shown:
+    """A page that is open, and what went wrong on it."""
+
+    def __init__(self, browser, path, scheme="light"):
+        context = browser.new_context(
+            viewport={"width": 1366, "height": 768}, color_scheme=scheme, offline=True
+        )
+        self.path = path
+        self.page = context.new_page()
+        self.problems = []
+        self.asked = []
+        self.page.on("console", self._told)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.problems.append(request.url[:99]))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_timeout(400)
+
+    def _told(self, message):
+        if message.type in {"error", "warning"}:
+            self.problems.append(message.text)
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.wait_for_timeout(120)
+
+    def time(self):
+        """The time that the slider says."""
+        return float(self.page.get_attribute("#time", "aria-valuetext").removesuffix(" s"))
+
+    def picture(self, name):
+        return self.page.evaluate(f"document.getElementById('{name}-canvas').toDataURL()")
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+    def ground(self):
+        return self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    def no_problem(self):
+        assert self.problems == []
+        asked = [url for url in self.asked if not url.startswith("data:")]
+        assert asked == [self.path.as_uri()]
+
+
+def report_paint(shown, name):
+    size = shown.path.stat().st_size
+    assert size < BYTES_MAX
+    paints = shown.page.evaluate(PAINTS)
+    assert any("first-contentful-paint" in paint for paint in paints)
+    print(f"{name}: {size / 1e6:.1f} MB, {', '.join(paints)} ms")  # noqa: T201 - to be read
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The page of a run with pictures in which two jobs of three miss their deadlines."""
+    folder = tmp_path_factory.mktemp("small")
+    pipeline = make_pipeline()
+    pipeline.add(lambda cloud: cloud.payload.count, name="slow", inputs={"cloud": "lidar"},
+                 wcet="130 ms", deadline="140 ms")  # fmt: skip
+    pipeline.replay(write_log(folder / "log.mcap", frames=12), out=folder / "run.mcap")
+    write_page(folder / "run.html", folder / "run.mcap")
+    return folder / "run.html"
+
+
+@pytest.fixture(scope="module", params=DRIVES)
+def drive(request, tmp_path_factory):
+    """The page of a real drive."""
+    log = DATA / DRIVES[request.param]
+    if not log.exists():
+        pytest.skip("../shared/data is not here")
+    folder = tmp_path_factory.mktemp(request.param)
+    before = Path.cwd()
+    os.chdir(DATA / "models")
+    try:
+        pipeline = avrt.Pipeline.load(ROOT / "pipelines" / f"{request.param}.yaml")
+        pipeline.replay(log, out=folder / "run.mcap")
+    finally:
+        os.chdir(before)
+    write_page(folder / "run.html", folder / "run.mcap")
+    return folder / "run.html"
+
+
+def test_a_small_run_opens_at_its_first_miss(browser, small):
+    shown = Shown(browser, small)
+    report_paint(shown, "small run")
+    assert "late by" in shown.text("#why-body")
+    assert "waiting for" in shown.text("#misses")
+    shown.no_problem()
+
+
+def test_slider_and_timeline_move_together(browser, small):
+    shown = Shown(browser, small)
+    names = ("timeline", "birdseye", "camera")
+    before, at = [shown.picture(name) for name in names], shown.time()
+    shown.page.fill("#time", "900")
+    shown.page.wait_for_timeout(300)
+    assert shown.time() > at
+    after = [shown.picture(name) for name in names]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    box = shown.page.locator("#timeline-canvas").bounding_box()
+    shown.page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + 12)
+    shown.page.wait_for_timeout(200)
+    assert shown.time() < at + 0.5
+    assert float(shown.page.input_value("#time")) < 500
+    shown.no_problem()
+
+
+def test_keys_step_jump_play_and_go_from_miss_to_miss(browser, small):
+    shown = Shown(browser, small)
+    shown.press("Home")
+    first = shown.time()
+    shown.press("ArrowRight")
+    assert shown.time() == pytest.approx(first + 0.1)
+    shown.press("ArrowRight", "ArrowLeft", "ArrowLeft")
+    assert shown.time() == pytest.approx(first)
+    shown.press("Shift+ArrowRight")
+    assert shown.time() == pytest.approx(first + 1)
+    shown.press("End")
+    assert shown.time() == pytest.approx(first + 1.1)
+    shown.press("Home", "Space")
+    shown.page.wait_for_timeout(400)
+    shown.press("Space")
+    assert shown.time() > first
+    stopped = shown.time()
+    shown.page.wait_for_timeout(200)
+    assert shown.time() == stopped
+    shown.press("n")
+    one = shown.text("#why-body strong")
+    shown.press("n")
+    other = shown.text("#why-body strong")
+    assert one != other
+    shown.press("p")
+    assert shown.text("#why-body strong") == one
+    shown.press("Escape", "0", "+", "-", "z")
+    shown.no_problem()
+
+
+def test_a_job_that_is_clicked_says_why(browser, small):
+    shown = Shown(browser, small)
+    shown.press("Escape")
+    box = shown.page.locator("#timeline-canvas").bounding_box()
+    x = box["x"] + 158 + (box["width"] - 170) * 0.3
+    for y in range(int(box["y"]) + 30, int(box["y"] + box["height"]), 4):
+        shown.page.mouse.move(x, y)
+        tip = shown.page.locator("#tip")
+        if tip.is_visible() and "slow" in tip.inner_text():
+            shown.page.mouse.click(x, y)
+            break
+    shown.page.wait_for_timeout(150)
+    said = shown.text("#why-body")
+    for word in ("slow", "release", "start", "end", "due", "executed", "device", "took here"):
+        assert word in said
+    shown.no_problem()
+
+
+def test_a_miss_of_the_list_is_shown_on_the_timeline(browser, small):
+    shown = Shown(browser, small)
+    button = shown.page.locator("#misses button").last
+    name = button.inner_text()
+    button.click()
+    shown.page.wait_for_timeout(200)
+    assert shown.text("#why-body strong") == name
+    shown.no_problem()
+
+
+def test_the_tab_key_goes_through_what_can_be_used_in_order(browser, small):
+    shown = Shown(browser, small)
+    found = []
+    for _ in range(13):
+        shown.page.keyboard.press("Tab")
+        found.append(shown.page.evaluate("document.activeElement.id"))
+    order = ["", "theme", "play", "step-back", "step-on", "speed", "time", "miss-back", "miss-on"]
+    assert found == [*order, "zoom-out", "zoom-in", "zoom-all", "timeline-canvas"]
+    outline = shown.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_it_is_light_or_dark_as_the_system_or_the_reader_says(browser, small):
+    light, dark = (Shown(browser, small, scheme) for scheme in ("light", "dark"))
+    grounds = light.ground(), dark.ground()
+    assert grounds[0] != grounds[1]
+    assert light.picture("timeline") != dark.picture("timeline")
+    dark.page.click("#theme")
+    assert dark.ground() == grounds[0]
+    dark.page.click("#theme")
+    assert dark.ground() == grounds[1]
+    light.no_problem()
+    dark.no_problem()
+
+
+def test_it_is_printed_light_and_shown_as_before_afterwards(browser, small):
+    shown = Shown(browser, small, "dark")
+    before = shown.ground()
+    assert shown.page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    shown.page.wait_for_timeout(200)
+    assert shown.ground() == before
+    assert not shown.page.evaluate("document.documentElement.classList.contains('printing')")
+    shown.no_problem()
+
+
+def test_nothing_is_wider_than_the_screen(browser, small):
+    shown = Shown(browser, small)
+    for width in (1366, 1024, 800):
+        shown.page.set_viewport_size({"width": width, "height": 768})
+        shown.page.wait_for_timeout(100)
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_what_if_draws_both_runs(browser, small, tmp_path):
+    record = small.with_suffix(".mcap")
+    report = what_if(record, Changes(cost=("slow=5ms",)), tmp_path / "changed.mcap")
+    write_what_if_page(tmp_path / "page.html", record, tmp_path / "changed.mcap", report)
+    shown = Shown(browser, tmp_path / "page.html")
+    report_paint(shown, "what-if")
+    assert "vanishes" in shown.text("#legend")
+    assert "vanishes" in shown.text("#misses")
+    shown.press("n", "z")
+    shown.no_problem()
+
+
+def test_a_real_drive_is_shown(browser, drive):
+    shown = Shown(browser, drive)
+    shown.page.wait_for_timeout(600)
+    report_paint(shown, drive.parent.name)
+    before = [shown.picture(name) for name in ("timeline", "birdseye", "camera")]
+    assert "objects" in shown.text("#birdseye-note")
+    shown.press("ArrowRight", "ArrowRight")
+    shown.page.wait_for_timeout(400)
+    after = [shown.picture(name) for name in ("timeline", "birdseye", "camera")]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    shown.page.emulate_media(color_scheme="dark")
+    shown.page.wait_for_timeout(200)
+    assert shown.picture("birdseye") != after[1]
+    shown.no_problem()
