@@ -102,9 +102,13 @@ class Chains:
     def is_open(self, watch: Watch) -> bool:
         """Whether a promise still has to be kept.
 
-        Once releases have ceased, only where something newer is on its way along the chain.
+        Once releases have ceased, only where something newer may still come out: what waits for a
+        reader that is not released any more breaks no promise, for the log ended before it did.
         """
-        return watch.live and (not self._state.draining or watch.chain.is_awaited)
+        if not watch.live:
+            return False
+        state = self._state
+        return not state.draining or (watch.chain.is_awaited and state.underway > 0)
 
     def limit_passed(self, watch: Watch) -> None:
         """Record a promise that is broken at this instant."""

@@ -237,6 +237,8 @@ class Kernel:
                 self._releases.decide(activation, buffer)
             elif buffer is not None:
                 state.buffers.drop(buffer, state.out)
+        if activation.decision is None:
+            state.underway -= 1
 
     def _activation_ended(self, activation: Activation) -> None:
         """Decide over an activation whose jobs have all ended."""
@@ -244,11 +246,15 @@ class Kernel:
             buffer = activation.jobs.pop().output
             if buffer is not None:
                 self._releases.decide(activation, buffer)
+            else:
+                self._state.underway -= 1
             return
         done = tuple(job.id for job in activation.jobs if job.output is not None)
         if done:
             self._voting[activation.id] = activation
             self._state.out.append(Vote(activation.id, done))
+        else:
+            self._state.underway -= 1
 
     def _lose_stream(self, task: Task) -> None:
         if task.lost:  # it hung in this instant

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 class State:
-    """The kernel's present: `out` collects the commands of the call being handled."""
+    """The kernel's present.
+
+    Attributes:
+        out: collects the commands of the call being handled.
+        underway: releases and open sets that may still come to publish something.
+    """
 
     def __init__(self, buffers: Buffers, mode: Mode) -> None:
         self.now_ns = 0
@@ -22,3 +27,4 @@ class State:
         self.buffers = buffers
         self.mode = mode
         self.draining = False
+        self.underway = 0

@@ -541,3 +541,28 @@ def test_a_snapshot_restores_into_another_kernel_of_the_pipeline():
     assert [other.complete(2, 0), other.complete(3, 1)] == tail
     bench.kernel.restore(snapshot)
     assert [bench.complete(2, 0), bench.complete(3, 1)] == tail
+
+
+def test_what_no_reader_comes_for_any_more_breaks_no_promise():
+    chain = ChainSpec(name="c", path=("radar", "fuse"), reaction_ns=30, age_ns=30)
+    bench = Bench(stage("fuse", "lidar", sampled("radar", optional=True)), chains=[chain])
+    bench.arrive(0, "radar")
+    bench.arrive(10, "lidar")
+    bench.complete(12, 0)
+    bench.arrive(20, "radar")  # only another sweep would release who reads it
+    bench.at(25, Drain())
+    assert bench.kernel.next_wakeup_ns is None
+    assert bench.records(ChainBroken) == []
+
+
+def test_what_is_underway_when_the_log_ends_still_keeps_its_promise_or_breaks_it():
+    chain = ChainSpec(name="c", path=("radar", "fuse"), reaction_ns=30)
+    bench = Bench(stage("fuse", "lidar", sampled("radar", optional=True)), chains=[chain])
+    bench.arrive(0, "radar")
+    bench.arrive(10, "lidar")
+    bench.complete(12, 0)
+    bench.arrive(20, "radar")
+    bench.arrive(22, "lidar")
+    bench.at(25, Drain())
+    bench.at(30)
+    assert bench.records(ChainBroken) == [ChainBroken("c", 30, "reaction", 30, 0)]
