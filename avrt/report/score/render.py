@@ -13,9 +13,10 @@ from avrt.metrics.accuracy.existence import brier
 from avrt.metrics.accuracy.share import Share, spread
 from avrt.report.score.detections import RANGES, DetectionScore
 from avrt.report.score.images import HEIGHTS, ImageScore
+from avrt.report.score.plans import PlanScore
 from avrt.report.score.scenes import POINTS_MIN
 from avrt.report.score.tracks import TrackScore
-from avrt.units import NS_PER_MS
+from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,8 @@ def _parts(score: RunScore) -> Iterator[RenderableType]:
                 yield from _detections(name, stage)
             case ImageScore():
                 yield from _images(name, stage)
+            case PlanScore():
+                yield from _plans(name, stage)
         if stage.without_truth:
             what = f"{stage.without_truth} messages are from times that the truth does not cover"
             yield Text(f"{name}: {what}", "yellow")
@@ -112,6 +115,19 @@ def _images(name: str, score: ImageScore) -> Iterator[RenderableType]:
                 table.add_row(_bin(edges, i, unit), _share(Share(*pair)))
     yield table
     yield Text(f"{name}: boxes that are objects: {_share(score.precision)}")
+
+
+def _plans(name: str, score: PlanScore) -> Iterator[RenderableType]:
+    if not score.entries:
+        yield Text(f"{name}: nobody who could be seen came into the way")
+        return
+    yield Text(f"{name}: who came into the way, and when the plan slowed down for it")
+    table = Table("who", "came in at", "ahead", "slowed down after")
+    for one in score.entries[:OBJECTS_SHOWN]:
+        after = "never" if one.latency_ns is None else f"{one.latency_ns / NS_PER_MS:.0f} ms"
+        at = f"{one.entered_ns / NS_PER_S:.2f} s"
+        table.add_row(f"{one.label} {one.id}", at, f"{one.distance:.1f} m", after)
+    yield table
 
 
 def _bin(edges: tuple[float, ...], place: int, unit: str) -> str:

@@ -17,9 +17,10 @@ from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.truth import read_truth
 from avrt.model.frames import Frames
-from avrt.payload import Detections, ImageDetections, PointCloud, Tracks
+from avrt.payload import Detections, ImageDetections, Plan, PointCloud, Tracks
 from avrt.report.score.detections import DetectionScore, score_detections
 from avrt.report.score.images import ImageScore, score_images
+from avrt.report.score.plans import PlanScore, score_plans
 from avrt.report.score.scenes import POINTS_MIN, Scenes, Sweeps, TrueWorld
 from avrt.report.score.tracks import TrackScore, score_tracks
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec, SourceSpec
 
-StageScore = TrackScore | DetectionScore | ImageScore
+StageScore = TrackScore | DetectionScore | ImageScore | PlanScore
 
 
 @dataclass(slots=True)
@@ -125,6 +126,8 @@ def _score(messages: list[Message[object]], scenes: Scenes) -> StageScore | None
             return score_detections(cast("list[Message[Detections]]", messages), scenes)
         case ImageDetections():
             return score_images(cast("list[Message[ImageDetections]]", messages), scenes)
+        case Plan():
+            return score_plans(cast("list[Message[Plan]]", messages), scenes)
         case _:
             return None
 
