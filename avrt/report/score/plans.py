@@ -1,7 +1,7 @@
 """Plans against the truth: how soon the vehicle slows down for who comes into its way.
 
 Somebody *enters* when its outline comes within `HALF_WAY` of the x axis of the truth's frame, which
-has to be the vehicle's, at most `REACH` ahead, having been beside it before; and could be seen then.
+has to be the vehicle's, at most `REACH` ahead, having been beside before; and could be seen then.
 A plan *decelerates* when it brakes by `DECELERATION` or more at some time. The latency is from the
 entry to the publication of the first such plan after it; where the plan in force decelerates
 already, to the first of those that have done so without a break, so it is negative for what was
