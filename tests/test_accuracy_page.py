@@ -21,7 +21,8 @@ def accuracy():
     return accuracy
 
 
-def test_what_is_missing_is_told(accuracy, tmp_path):
+def test_what_is_missing_is_told(accuracy, tmp_path, monkeypatch):
+    monkeypatch.setattr(accuracy, "DRIVES", [one for one in accuracy.DRIVES if one.needs])
     text = "\n".join(accuracy.page(tmp_path))
     assert "Not scored: kitti_object_labelled is not there." in text
     assert "Not scored: kitti_object_labelled, models is not there." in text
@@ -31,7 +32,7 @@ def test_what_is_missing_is_told(accuracy, tmp_path):
 @pytest.mark.skipif(not (DATA / "kitti_object_labelled").is_dir(), reason="no ../shared/data")
 def test_the_shipped_page_has_the_figures_of_a_fresh_score(accuracy):
     page = (ROOT / "docs/accuracy.md").read_text(encoding="utf-8")
-    found = accuracy.score(accuracy.DRIVES[0], DATA.resolve())
+    found = accuracy.score(next(one for one in accuracy.DRIVES if one.needs), DATA.resolve())
     lines = list(accuracy._stage("lidar_detect", found.stages["lidar_detect"]))
     assert len(lines) > 10
     assert [line for line in lines if line not in page] == []

@@ -24,6 +24,7 @@ import kitti_log
 import score_tracking
 
 from avrt.api import Pipeline
+from avrt.api.drive import write_drive
 from avrt.drivers.conditions import read_conditions
 from avrt.metrics.accuracy.clear import clear
 from avrt.metrics.accuracy.existence import brier
@@ -33,15 +34,17 @@ from avrt.metrics.accuracy.matching import Frame, nearness
 from avrt.metrics.accuracy.share import Share, spread
 from avrt.report.score.detections import RANGES, DetectionScore
 from avrt.report.score.images import HEIGHTS, ImageScore
+from avrt.report.score.plans import PlanScore
 from avrt.report.score.run import score_run
 from avrt.report.score.tracks import TrackScore
-from avrt.units import NS_PER_MS
+from avrt.units import NS_PER_MS, NS_PER_S
+from avrt.world import SCENES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from avrt.metrics.accuracy.share import Spread
-    from avrt.report.score.run import RunScore
+    from avrt.report.score.run import RunScore, StageScore
 
 ROOT = Path(__file__).parents[1]
 SEEDS = 5
@@ -68,7 +71,21 @@ def _kitti_object(data: Path, out: Path) -> None:
     kitti_log.write_log(data / "kitti_object_labelled", out)
 
 
+WORLD_SEED, WORLD_SECONDS = 0, 20.0
+
+
+def _world(scene: str) -> Drive:
+    """Return a drive through a scene of the built-in world."""
+
+    def make(_data: Path, out: Path) -> None:
+        write_drive(out, scene, seed=WORLD_SEED, seconds=WORLD_SECONDS)
+
+    what = f"{WORLD_SECONDS:g} s of the world, seed {WORLD_SEED}: `avrt demo --scene {scene}`."
+    return Drive(f"World, {scene}", make, "pipelines/urban.yaml", what=what)
+
+
 DRIVES = (
+    *(_world(scene) for scene in SCENES),
     Drive(
         "KITTI object, LiDAR",
         _kitti_object,
@@ -126,8 +143,10 @@ def page(data: Path) -> Iterator[str]:
     yield from _tracking(data / "kitti_tracking_text")
 
 
-def _stage(name: str, stage: TrackScore | DetectionScore | ImageScore) -> Iterator[str]:
+def _stage(name: str, stage: StageScore) -> Iterator[str]:
     match stage:
+        case PlanScore():
+            yield from _plans(name, stage)
         case TrackScore():
             yield from _tracks(name, stage)
         case DetectionScore():
@@ -175,6 +194,22 @@ def _detections(name: str, one: DetectionScore) -> Iterator[str]:
         "position, p50 / p95 / p99 / max m",
     )
     yield from _table(heads, rows)
+
+
+def _plans(name: str, one: PlanScore) -> Iterator[str]:
+    if not one.entries:
+        return
+    yield f"Who came into the vehicle's way, and when `{name}` slowed down for it:"
+    rows = [
+        (
+            f"{entry.label} {entry.id}",
+            f"{entry.entered_ns / NS_PER_S:.2f} s",
+            f"{entry.distance:.1f} m",
+            "never" if entry.latency_ns is None else f"{entry.latency_ns / NS_PER_MS:.0f} ms",
+        )
+        for entry in one.entries
+    ]
+    yield from _table(("who", "came in at", "ahead", "slowed down after"), rows)
 
 
 def _images(name: str, one: ImageScore) -> Iterator[str]:
