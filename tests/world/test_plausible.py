@@ -64,4 +64,4 @@ if __name__ == "__main__":
     for scene in SCENES:
         for number in range(int(sys.argv[1])):
             check(scene, number)
-        print(scene, "ok")
+        sys.stdout.write(f"{scene} ok\n")
