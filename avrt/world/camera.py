@@ -24,11 +24,13 @@ from avrt.world.boxes import FIXTURE, corners
 from avrt.world.mounting import CAMERA, ego_pose
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from avrt.world.bodies import Mark
     from avrt.world.boxes import Boxes, Places
-    from avrt.world.mounting import Pose
+    from avrt.world.mounting import Mounting
     from avrt.world.scenes import Scene
     from avrt.world.traffic import Motion
 
@@ -72,9 +74,6 @@ BANDS = (
     (-road.LANE_WIDTH - 0.07, -road.LANE_WIDTH + 0.07, LINE, True),
 )
 
-# From vehicle axes to those of the optical frame: x right, y down, z ahead.
-TO_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
-
 # The corners of a box, in the order of `boxes.SIGNS`, around each of its sides FRONT, REAR, LEFT,
 # RIGHT and top, seen from outside; and where each side faces, in the box's own axes.
 AROUND = np.array([[6, 4, 5, 7], [0, 2, 3, 1], [2, 6, 7, 3], [4, 0, 1, 5], [1, 3, 7, 5]])
@@ -99,9 +98,10 @@ class View(NamedTuple):
     rotation: Array
 
     @classmethod
-    def of(cls, pose: Pose) -> View:
-        """Return the view of a vehicle's camera; `pose` has one instant."""
-        return cls(pose.point(CAMERA.place)[0], pose.axes[0] @ TO_OPTICAL.T)
+    def of(cls, scene: Scene, motion: Motion, mounting: Mounting = CAMERA) -> View:
+        """Return the view of the vehicle's camera; `motion` has one instant."""
+        pose = ego_pose(scene.road.ground, motion)
+        return cls(pose.point(mounting.place)[0], pose.axes[0] @ mounting.axes)
 
     def seen(self, points: Array) -> Array:
         """Return points of the world, (..., 3), in the optical frame, metres."""
@@ -114,13 +114,17 @@ class Shapes(NamedTuple):
     Attributes:
         corners: (F, 4, 3) metres, optical frame.
         colours: (F, 3), 0 to 255, lit by the sun.
+        owners: (F,) index of the road user a shape is part of, or FIXTURE; a shadow is nobody's.
     """
 
     corners: Array
     colours: Array
+    owners: NDArray[np.int64]
 
 
-def render(scene: Scene, boxes: Boxes, motion: Motion, rng: np.random.Generator) -> bytes:
+def render(
+    scene: Scene, boxes: Boxes, motion: Motion, rng: np.random.Generator, view: View
+) -> bytes:
     """Return the JPEG of what the camera sees.
 
     Args:
@@ -128,16 +132,19 @@ def render(scene: Scene, boxes: Boxes, motion: Motion, rng: np.random.Generator)
         boxes: everything that stands on the ground.
         motion: of all users at one instant, (1, U).
         rng: for the sensor's noise.
+        view: from where the camera looks.
     """
-    pose = ego_pose(scene.road.ground, motion)
-    view = View.of(pose)
-    places = boxes.places(motion)
     picture = _sky(view)
-    draw = ImageDraw.Draw(picture)
-    _paint(draw, _ground(view, scene, motion), scene.haze)
-    braking = np.append(motion.acceleration[0] < BRAKING, False)
-    _paint(draw, _bodies(view, scene, boxes, places, braking[boxes.owner]), scene.haze)
+    _paint(ImageDraw.Draw(picture), drawn(scene, boxes, motion, view), scene.haze)
     return _encoded(picture, rng)
+
+
+def drawn(scene: Scene, boxes: Boxes, motion: Motion, view: View) -> Shapes:
+    """Return everything that is drawn before the sky, from far to near."""
+    braking = np.append(motion.acceleration[0] < BRAKING, False)
+    ground = _ground(view, scene, motion)
+    bodies = _bodies(view, scene, boxes, boxes.places(motion), braking[boxes.owner])
+    return Shapes(*(np.concatenate(pair) for pair in zip(ground, bodies, strict=True)))
 
 
 def _sky(view: View) -> PillowImage.Image:
@@ -152,10 +159,22 @@ def _sky(view: View) -> PillowImage.Image:
 
 
 def _paint(draw: ImageDraw.ImageDraw, shapes: Shapes, haze: float) -> None:
-    """Draw quadrangles; what is too near is cut off, what is far is hazy."""
+    """Draw quadrangles; what is far is hazy."""
     depth = shapes.corners[..., 2]
     clear = np.exp(-np.maximum(depth.mean(axis=1), 0.0) / haze)[:, None]
     shades = np.rint(np.clip(shapes.colours, 0, 255) * clear + SKY_LOW * (1 - clear))
+    colours = shades.astype(np.int64).tolist()
+    for row, corners_px in polygons(shapes):
+        r, g, b = colours[row]
+        draw.polygon(corners_px, fill=(r, g, b))
+
+
+def polygons(shapes: Shapes) -> Iterator[tuple[int, list[float]]]:
+    """Yield which shapes are in the image, and their corners there: x, y, x, y, ... pixels.
+
+    What is too near is cut off.
+    """
+    depth = shapes.corners[..., 2]
     is_whole = depth.min(axis=1) >= NEAR
     pixels = _pixels(shapes.corners, np.where(is_whole[:, None], depth, 1.0))
     low, high = pixels.min(axis=1), pixels.max(axis=1)
@@ -163,14 +182,12 @@ def _paint(draw: ImageDraw.ImageDraw, shapes: Shapes, haze: float) -> None:
     cut = ~is_whole & (depth.max(axis=1) > NEAR)
     rows = np.nonzero((is_whole & shown) | cut)[0]
     flat = pixels.reshape(len(pixels), 8).tolist()
-    colours = shades.astype(np.int64).tolist()
     for row in rows.tolist():
-        r, g, b = colours[row]
         corners_px = flat[row]
         if cut[row]:
             part = cut_near(shapes.corners[row])
             corners_px = np.clip(_pixels(part, part[:, 2]), -CLIP_PX, CLIP_PX).ravel().tolist()
-        draw.polygon(corners_px, fill=(r, g, b))
+        yield row, corners_px
 
 
 def _pixels(points: Array, depth: Array) -> Array:
@@ -191,9 +208,10 @@ def _ground(view: View, scene: Scene, motion: Motion) -> Shapes:
     strips = np.stack([near[:, :, 0], near[:, :, 1], far[:, :, 1], far[:, :, 0]], axis=2)[::-1]
     is_gap = (cuts[:-1] % DASHES >= DASHES / 2)[::-1]
     dashed = np.array([band[3] for band in BANDS])
-    drawn = ~(is_gap[:, None] & dashed[None])
+    shown = ~(is_gap[:, None] & dashed[None])
     colours = np.array([band[2] for band in BANDS], np.float64)
-    return Shapes(strips[drawn], np.broadcast_to(colours, (*drawn.shape, 3))[drawn])
+    lit = np.broadcast_to(colours, (*shown.shape, 3))[shown]
+    return Shapes(strips[shown], lit, np.full(len(lit), FIXTURE))
 
 
 def _guess(scene: Scene, motion: Motion) -> float:
@@ -233,11 +251,13 @@ def _bodies(
     facing, light = _lit(view, scene, standing, places.yaw[order])
     found: list[Array] = []
     colours: list[Array] = []
+    owners: list[int] = []
     for row, index in enumerate(order.tolist()):
         part = boxes.parts[index]
         if part.z <= LOW and part.height <= TALL:
             found.append(view.seen(shadows[row])[None])
             colours.append(SHADOW[None])
+            owners.append(FIXTURE)
         for side in np.nonzero(facing[row])[0].tolist():
             found.append(sides[row, side][None])
             colours.append(np.array(part.colour)[None] * light[row, side])
@@ -247,9 +267,10 @@ def _bodies(
                 colours.append(
                     _painted(marks, float(light[row, side]), braking=bool(braking[index]))
                 )
+            owners += [int(boxes.owner[index])] * (1 + len(marks))
     if not found:
-        return Shapes(np.zeros((0, 4, 3)), np.zeros((0, 3)))
-    return Shapes(np.concatenate(found), np.concatenate(colours))
+        return Shapes(np.zeros((0, 4, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+    return Shapes(np.concatenate(found), np.concatenate(colours), np.array(owners))
 
 
 def _lit(view: View, scene: Scene, standing: Array, yaw: Array) -> tuple[NDArray[np.bool_], Array]:

@@ -43,6 +43,18 @@ class Mounting(NamedTuple):
     def place(self) -> tuple[float, float, float]:
         return self.x, self.y, self.z
 
+    @property
+    def axes(self) -> Array:
+        """Return the sensor's axes in the vehicle's frame, (3, 3): columns are its x, y and z."""
+        x, y, z, w = self.quaternion
+        return np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+
 
 LIDAR = Mounting("lidar_roof", 1.0, 0.0, 1.85)
 CAMERA = Mounting("camera_front", 1.6, 0.0, 1.35, (-0.5, 0.5, -0.5, 0.5))

@@ -15,16 +15,18 @@ import numpy as np
 from avrt.payload import Box, Fix, Imu, PointCloud, Speed, Targets, TrueObject, Truth
 from avrt.units import NS_PER_S
 from avrt.world import camera, inertial, lidar, radar
+from avrt.world.appearance import appearances
 from avrt.world.boxes import Boxes
 from avrt.world.lidar import HDL_32E
-from avrt.world.mounting import EGO, ego_pose
+from avrt.world.mounting import CAMERA, EGO, ego_pose
 from avrt.world.traffic import STEP_S, Traffic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from avrt.world.appearance import Appearance
     from avrt.world.lidar import Beams
-    from avrt.world.mounting import Pose
+    from avrt.world.mounting import Mounting, Pose
     from avrt.world.scenes import Scene
     from avrt.world.traffic import Control, Motion
 
@@ -69,9 +71,17 @@ class World:
         ground = self.scene.road.ground
         return lidar.sweep(self._beams, ground, self.boxes, motion, self._rng(1, at_ns))
 
-    def camera(self, at_ns: int) -> bytes:
+    def camera(self, at_ns: int, mounting: Mounting = CAMERA) -> bytes:
         """Return the image of this time as JPEG."""
-        return camera.render(self.scene, self.boxes, self._motion_at(at_ns), self._rng(2, at_ns))
+        motion, rng = self._motion_at(at_ns), self._rng(2, at_ns)
+        view = camera.View.of(self.scene, motion, mounting)
+        return camera.render(self.scene, self.boxes, motion, rng, view)
+
+    def appearances(self, at_ns: int, mounting: Mounting = CAMERA) -> tuple[Appearance, ...]:
+        """Return where that image shows which road users, and how much of each."""
+        motion = self._motion_at(at_ns)
+        view = camera.View.of(self.scene, motion, mounting)
+        return appearances(camera.drawn(self.scene, self.boxes, motion, view))
 
     def radar(self, at_ns: int) -> Targets:
         """Return the targets of this time, in the frame of the radar."""
