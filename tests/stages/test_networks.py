@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from small_networks import BICYCLE, CAR, PERSON, SIDE, fastestdet, nanodet, yolox
+from small_networks import BICYCLE, CAR, PERSON, SIDE, TRUCK, centre, fastestdet, nanodet, yolox
 
 from avrt.errors import SoftwareFault
-from avrt.stages.camera.networks import NETWORKS, FastestDet, NanoDet, Yolox
+from avrt.stages.camera.networks import NETWORKS, Centre, FastestDet, NanoDet, Yolox
 
 SIZE = (SIDE, SIDE)
-BLANK = {"yolox": yolox, "nanodet": nanodet, "fastestdet": fastestdet}
+BLANK = {"yolox": yolox, "nanodet": nanodet, "fastestdet": fastestdet, "centre": centre}
 
 
 def test_yolox_counts_in_strides_from_the_cells_corner():
@@ -60,6 +60,16 @@ def test_fastestdet_squeezes_offsets_sizes_and_scores():
     assert classes.tolist() == [BICYCLE]
 
 
+def test_centre_measures_four_distances_from_the_cells_middle():
+    likely, sides = centre()
+    likely[0, 3, 5, 9] = 0.7  # row 5, column 9: its middle is (38, 22)
+    sides[0, :, 5, 9] = 8, 2, 10, 6
+    boxes, scores, classes = Centre(SIZE).decoded([likely, sides], 0.3)
+    np.testing.assert_allclose(boxes, [[30, 20, 48, 28]])
+    assert scores == pytest.approx([0.7])
+    assert classes.tolist() == [TRUCK]
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_nothing_is_found_where_nothing_is_shown(name):
     boxes, scores, classes = NETWORKS[name](SIZE).decoded(BLANK[name](), 0.3)
@@ -90,6 +100,7 @@ def test_each_family_knows_its_own_outputs_only(name):
         ("yolox", 50, 200),
         ("nanodet", (50 - 103.53) / 57.375, (200 - 123.675) / 58.395),
         ("fastestdet", 50 / 255, 200 / 255),
+        ("centre", (50 - 112) / 56, (200 - 112) / 56),
     ],
 )
 def test_the_input_is_blue_green_red_in_the_range_of_the_family(name, blue, red):

@@ -4,8 +4,9 @@ Decode the image, fit it into the network's input (`letterbox`), run the network
 its numbers into boxes (`networks`), and keep one box for each object (`suppression`). A vehicle may
 look like a car and like a truck: those two compete, a person and a bicycle do not.
 
-The network stays in a file of its own that the pipeline names; avrt ships none. Views are run one
-by one: three at once take as long (YOLOX-nano, one thread: 14.2 ms a view either way).
+avrt brings one small network along, trained on its own world (`builtin`); others stay in files of
+their own that the pipeline names. Views are run one by one: three at once take as long (YOLOX-nano,
+one thread: 14.2 ms a view either way).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from avrt.payload import ImageDetections
 from avrt.stages.camera.decoding import decoded, prepare
 from avrt.stages.camera.letterbox import canvas, layout
 from avrt.stages.camera.networks import CLASSES, NETWORKS, ROAD_USERS
-from avrt.stages.camera.onnx_session import opened
+from avrt.stages.camera.session import opened
 from avrt.stages.camera.suppression import Candidates, joined, suppressed
 from avrt.stages.parameters import check_positive, check_probability
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from avrt.payload import Image
     from avrt.stages.camera.letterbox import Layout
     from avrt.stages.camera.networks import Network, Shape
-    from avrt.stages.camera.onnx_session import Session, Slot
+    from avrt.stages.camera.session import Session, Slot
 
 TILES_MAX = 16
 CANDIDATES_MAX = 300  # a view
@@ -45,8 +46,10 @@ class Detector(Stage):
     """Turn an image into boxes of road users, best score first.
 
     Args:
-        model: path of the network, an ONNX file; a relative one starts at the current folder.
-        network: its family, "yolox", "nanodet" or "fastestdet"; told from its shapes by default.
+        model: "builtin", or the path of a network, an ONNX file, or of other weights of the
+            built-in one (.npz); a relative one starts at the current folder.
+        network: its family, "yolox", "nanodet", "fastestdet" or "centre" (the built-in one); told
+            from its shapes by default.
         tiles: views side by side that a wide image is cut into, at most.
         score_min: lowest score; by default the one of the network's family.
         iou_max: boxes of two objects overlap by no more, intersection over union.

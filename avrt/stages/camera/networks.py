@@ -1,8 +1,8 @@
 """What each camera network wants and gives: its input, and how its numbers become boxes.
 
-Three families of small one-shot detectors, all trained on the 80 classes of COCO, all without
-anchor boxes; each is known by the shapes of its outputs. Their input is (1, 3, H, W) float32 with
-the colours in the order blue, green, red.
+Four families of small one-shot detectors, all without anchor boxes; each is known by the shapes of
+its outputs. The first three are trained on the 80 classes of COCO, and classes are told by COCO's
+numbers. Their input is (1, 3, H, W) float32 with the colours in the order blue, green, red.
 
 *yolox* (Ge et al., "YOLOX: Exceeding YOLO Series in 2021", arXiv 2107.08430, section 2; decoupled
 head, anchor free): cells of 8, 16 and 32 pixels, rows first. A cell gives dx, dy, w, h, "object"
@@ -17,6 +17,12 @@ distance is its mean. The class probability is the score. Input: normalised as f
 *fastestdet* (github.com/dog-qiuqiu/FastestDet): cells of 16 pixels; channels are "object", dx, dy,
 w, h and 80 class probabilities. The centre is (cell + tanh(d)) * stride, the size the sigmoid times
 the whole input, the score object^0.6 * class^0.4. Input: 0 to 1.
+
+*centre* (`builtin`, avrt's own): cells of 4 pixels. For each of four kinds of road user a map
+holds how likely a cell is the middle of one, 0 where a neighbour is likelier (Zhou, Wang and
+Kraehenbuehl, "Objects as Points", arXiv 1904.07850, sections 3 and 4), and a cell gives the
+distances from its middle to the four sides, pixels (Tian et al., "FCOS", ICCV 2019, section 3.1).
+Input: normalised.
 
 Shape letters: A cells, K candidates; boxes are left, top, right, bottom in pixels of the input.
 """
@@ -204,8 +210,46 @@ class FastestDet(Network):
         return Decoded(_around(centres, sides), scores, classes)
 
 
+class Centre(Network):
+    """See the module's text; its threshold is told in docs/stages.md.
+
+    Attributes:
+        view: width and height of the input that it is trained at, pixels.
+        classes: of COCO, in the order of the maps.
+        labels: of avrt, likewise.
+    """
+
+    name = "centre"
+    score_min = 0.35
+    mean = (112.0, 112.0, 112.0)
+    deviation = (56.0, 56.0, 56.0)
+    stride: ClassVar[int] = 4
+    view: ClassVar[tuple[int, int]] = (512, 256)
+    classes: ClassVar[tuple[int, ...]] = (0, 1, 2, 7)
+    labels: ClassVar[tuple[str, ...]] = tuple(ROAD_USERS[index] for index in (0, 1, 2, 7))
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        super().__init__(size)
+        self._middles = (_cells(size, self.stride) + 0.5) * self.stride
+
+    @classmethod
+    def fits(cls, size: tuple[int, int], outputs: Sequence[Shape]) -> bool:
+        """Tell whether there are a map for each kind and four distances."""
+        width, height = (side // cls.stride for side in size)
+        return list(outputs) == [(1, len(cls.classes), height, width), (1, 4, height, width)]
+
+    def decoded(self, outputs: Sequence[NDArray[np.float32]], score_min: float) -> Decoded:
+        """Return the candidates with at least a score."""
+        likely = outputs[0][0].reshape(len(self.classes), -1).T
+        chosen, scores, kinds = _chosen(likely, score_min, lambda best: best)
+        sides = outputs[1][0].reshape(4, -1).T[chosen]
+        middles = self._middles[chosen]
+        boxes = np.concatenate([middles - sides[:, :2], middles + sides[:, 2:]], axis=1)
+        return Decoded(boxes.astype(np.float32), scores, np.array(self.classes)[kinds])
+
+
 NETWORKS: Mapping[str, type[Network]] = {
-    network.name: network for network in (Yolox, NanoDet, FastestDet)
+    network.name: network for network in (Yolox, NanoDet, FastestDet, Centre)
 }
 
 

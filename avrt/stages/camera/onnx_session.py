@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from avrt.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from avrt.stages.camera.session import Session
 
 FAILURES = (
     "Fail",
@@ -31,24 +30,6 @@ FAILURES = (
     "RuntimeException",
 )
 ERRORS_ONLY = 3  # log severity: networks of 2021 draw a warning for every weight
-
-
-class Slot(Protocol):
-    """An input or output of a network; a dimension that is left open is a name or None."""
-
-    name: str
-    type: str
-    shape: list[int | str | None]
-
-
-class Session(Protocol):
-    """What is used of onnxruntime.InferenceSession."""
-
-    def get_inputs(self) -> list[Slot]: ...
-    def get_outputs(self) -> list[Slot]: ...
-    def run(
-        self, outputs: None, inputs: Mapping[str, NDArray[np.float32]]
-    ) -> list[NDArray[np.float32]]: ...
 
 
 def opened(model: str, threads: int, providers: Sequence[str]) -> Session:
