@@ -87,7 +87,7 @@ def test_a_piece_shows_an_object_where_its_box_is(training, images):
     known = objects(images, (300, 100, 340, 120, CAR, 1))
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        piece, left = training.cut(picture, known, np.array([320.0, 110.0]), rng)
+        piece, left = training.cut(picture, known, np.array([300.0, 100, 340, 120]), rng)
         rows, columns = np.nonzero(piece[..., 0] > 127)
         found = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
         np.testing.assert_allclose(left.boxes[0], found, atol=1.1)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SECONDS = 20.0
 NS_PER_S = 1_000_000_000
 HEIGHT_MIN, VISIBLE_MIN = 8.0, 0.35
-TRUCKS, PEOPLE = 0.25, 16  # share of the cars, how many more
+TRUCKS, PEOPLE = 0.2, 8  # share of the cars, how many more
 LENS_METRES, TILT_DEGREES = 0.15, 1.5  # how far another mounting is off, evenly
 
 

@@ -1,6 +1,6 @@
 """Train avrt's own camera network on images of the built-in world, and score it on others.
 
-    python tools/train_camera.py CACHE [--out WEIGHTS] [--seed 0] [--steps 1400] [--threads 1]
+    python tools/train_camera.py CACHE [--out WEIGHTS] [--seed 0] [--steps 4600] [--threads 1]
     python tools/train_camera.py CACHE --score-only WEIGHTS
 
 CACHE is a folder in which the training images are kept (0.9 GB). Loss and targets are those of Liu
@@ -17,11 +17,13 @@ to score on are of other seeds, with the usual mounting. Prints one JSON object.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,19 +38,24 @@ from avrt.stages.camera.builtin import WEIGHTS, CentreNetwork, Convolved
 from avrt.stages.camera.networks import Centre
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from camera_images import Samples
     from numpy.typing import NDArray
 
 TRAINING, HELD_OUT = range(10_000, 10_090), range(20_000, 20_020)
 IMAGES, IMAGES_HELD_OUT = 5, 4  # of each scene and seed
 PIECE = (256, 160)  # width and height, pixels of the network's input
-BATCH = 16
-RATE, DECAY, GRADIENT_MAX = 3e-3, 1e-4, 10.0
-ZOOM = (0.7, 1.4)
-AROUND_OBJECT = 0.8  # share of pieces
+BATCH = 8
+RATE, DECAY, GRADIENT_MAX = 2.5e-3, 1e-4, 10.0
+ZOOM = (0.65, 1.4)
+FITTING = 0.9  # of a piece: what it is around is enlarged to no more
+AROUND_OBJECT = 0.75  # share of pieces
+HEIGHTS = (0, 8, 16, 32, 256)  # pixels: edges of the classes of height
 REACH = 0.54  # of a box's half: semi-axes of the ellipse that is learnt from
 SIDES_WEIGHT = 5.0
 LEFT_MIN = 0.35  # of a box: less in a piece is not to be found there
+LOWEST = 4.0  # pixels of a piece, likewise
 
 
 class Targets(NamedTuple):
@@ -73,10 +80,9 @@ def train(known: Samples, seed: int, steps: int) -> CentreNetwork:
     rng = np.random.default_rng(seed)
     network = CentreNetwork(trained=True).to(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.15)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.1)
     started, told = time.perf_counter(), np.zeros(2)
-    for step in range(1, steps + 1):
-        images, targets = batch(known, rng)
+    for step, (images, targets) in enumerate(batches(known, steps, rng), start=1):
         logits, sides = network(images)
         losses = losses_of(logits, sides, targets)
         optimizer.zero_grad()
@@ -85,18 +91,35 @@ def train(known: Samples, seed: int, steps: int) -> CentreNetwork:
         optimizer.step()
         schedule.step()
         told += [float(one.detach()) for one in losses]
-        if step % 50 == 0:
+        if step % 200 == 0:
             seconds = time.perf_counter() - started
-            print(f"step {step}, {seconds:.0f} s, losses {np.round(told / 50, 3)}", file=sys.stderr)
+            print(
+                f"step {step}, {seconds:.0f} s, losses {np.round(told / 200, 3)}", file=sys.stderr
+            )
             told[:] = 0
     return network
 
 
-def batch(known: Samples, rng: np.random.Generator) -> tuple[Tensor, Targets]:
+def batches(
+    known: Samples, steps: int, rng: np.random.Generator
+) -> Iterator[tuple[Tensor, Targets]]:
+    """Yield batches; the next one is made meanwhile."""
+    classes = strata(known)
+    with ThreadPoolExecutor(1) as maker:
+        following = maker.submit(batch, known, classes, rng)
+        for _ in range(steps):
+            made = following.result()
+            following = maker.submit(batch, known, classes, rng)
+            yield made
+
+
+def batch(
+    known: Samples, classes: list[NDArray[np.int64]], rng: np.random.Generator
+) -> tuple[Tensor, Targets]:
     pieces, targets = [], []
     for _ in range(BATCH):
-        index, middle = place(known, rng)
-        piece, objects = cut(known.images[index], known.of(index), middle, rng)
+        index, around = place(known, classes, rng)
+        piece, objects = cut(known.images[index], known.of(index), around, rng)
         pieces.append(piece)
         targets.append(targets_of(objects))
     shown = torch.from_numpy(recoloured(np.stack(pieces).astype(np.float32), rng))
@@ -105,28 +128,44 @@ def batch(known: Samples, rng: np.random.Generator) -> tuple[Tensor, Targets]:
     return images, Targets(*parts)
 
 
-def place(known: Samples, rng: np.random.Generator) -> tuple[int, NDArray[np.float64]]:
-    """Return an image and a place in it: mostly near an object, of each kind equally often."""
-    if rng.random() >= AROUND_OBJECT:
-        return int(rng.integers(len(known.images))), rng.uniform(0, Centre.view)
-    kind = int(rng.integers(len(Centre.classes)))
+def strata(known: Samples) -> list[NDArray[np.int64]]:
+    """Return which objects are of a kind and of a class of height, for all that there are."""
     objects = known.objects
-    chosen = int(rng.choice(np.nonzero(objects.counts & (objects.kinds == kind))[0]))
-    box = objects.boxes[chosen].astype(np.float64)
-    return int(known.image_of[chosen]), (box[:2] + box[2:]) / 2
+    heights = objects.boxes[:, 3] - objects.boxes[:, 1]
+    found = [
+        np.nonzero(objects.counts & (objects.kinds == kind) & (heights >= low) & (heights < high))[
+            0
+        ]
+        for kind in range(len(Centre.classes))
+        for low, high in itertools.pairwise(HEIGHTS)
+    ]
+    return [one for one in found if len(one)]
+
+
+def place(
+    known: Samples, classes: list[NDArray[np.int64]], rng: np.random.Generator
+) -> tuple[int, NDArray[np.float64]]:
+    """Return an image and a box in it: mostly an object's, of each class equally often."""
+    if rng.random() >= AROUND_OBJECT:
+        return int(rng.integers(len(known.images))), np.tile(rng.uniform(0, Centre.view), 2)
+    chosen = int(rng.choice(classes[int(rng.integers(len(classes)))]))
+    return int(known.image_of[chosen]), known.objects.boxes[chosen].astype(np.float64)
 
 
 def cut(
     image: NDArray[np.uint8],
     objects: Objects,
-    middle: NDArray[np.float64],
+    around: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.uint8], Objects]:
-    """Return a piece of an image around about a place, and what is in it."""
+    """Return a piece of an image that shows about a box, and what is in it."""
+    span = np.maximum(around[2:] - around[:2], 1.0)
     zoom = float(np.exp(rng.uniform(*np.log(ZOOM))))
+    zoom = max(ZOOM[0], min(zoom, float((FITTING * np.array(PIECE) / span).min())))
     size = np.array([image.shape[1], image.shape[0]], np.float64)
     sides = np.minimum(np.array(PIECE) / zoom, size)
-    wanted = middle + rng.uniform(-0.4, 0.4, 2) * sides
+    play = np.maximum(sides - span, 0.2 * sides)
+    wanted = (around[:2] + around[2:]) / 2 + rng.uniform(-0.45, 0.45, 2) * play
     low = np.clip(wanted - sides / 2, 0, size - sides)
     picture = PillowImage.fromarray(image)
     window = (float(low[0]), float(low[1]), *(low + sides).tolist())
@@ -138,7 +177,8 @@ def cut(
         moved = moved[:, [2, 1, 0, 3]]
     inside = np.clip(moved, 0, np.tile(PIECE, 2))
     shares = area(inside) / np.maximum(area(moved), 1e-6)
-    left = Objects(inside.astype(np.float32), objects.kinds, objects.counts & (shares >= LEFT_MIN))
+    counts = objects.counts & (shares >= LEFT_MIN) & (inside[:, 3] - inside[:, 1] >= LOWEST)
+    left = Objects(inside.astype(np.float32), objects.kinds, counts)
     return piece, left.taken((inside[:, 2:] - inside[:, :2] > 1).all(axis=1))
 
 
@@ -178,21 +218,21 @@ def targets_of(objects: Objects) -> tuple[NDArray[np.float32], ...]:
 def recoloured(pieces: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
     """Return pieces, (B, H, W, 3) RGB, in other light, as the network takes them: BGR."""
     count = len(pieces)
-    mixing = np.eye(3) + rng.normal(0, 0.08, (count, 3, 3))
-    mixing = np.where(rng.random((count, 1, 1)) < 0.1, np.full((3, 3), 1 / 3), mixing)
-    order = np.stack([rng.permutation(3) if rng.random() < 0.15 else np.arange(3) for _ in pieces])
+    mixing = np.eye(3) + rng.normal(0, 0.05, (count, 3, 3))
+    mixing = np.where(rng.random((count, 1, 1)) < 0.05, np.full((3, 3), 1 / 3), mixing)
+    order = np.stack([rng.permutation(3) if rng.random() < 0.05 else np.arange(3) for _ in pieces])
     mixing = np.take_along_axis(mixing, order[:, None, :], axis=2)
     shown = pieces @ mixing.astype(np.float32)[:, None]
     middle = shown.mean(axis=(1, 2, 3), keepdims=True)
-    contrast = rng.uniform(0.6, 1.4, middle.shape).astype(np.float32)
-    light = rng.uniform(-35, 35, middle.shape).astype(np.float32)
+    contrast = rng.uniform(0.7, 1.3, middle.shape).astype(np.float32)
+    light = rng.uniform(-25, 25, middle.shape).astype(np.float32)
     shown = (shown - middle) * contrast + middle + light
     blurred = (shown[:, :, :-2] + shown[:, :, 1:-1] + shown[:, :, 2:]) / 3
     blurred = (blurred[:, :-2] + blurred[:, 1:-1] + blurred[:, 2:]) / 3
-    soft = np.nonzero(rng.random(count) < 0.3)[0]
+    soft = np.nonzero(rng.random(count) < 0.2)[0]
     shown[soft, 1:-1, 1:-1] = blurred[soft]
-    grain = rng.uniform(0, 10, middle.shape).astype(np.float32)
-    shown += grain * rng.standard_normal(shown.shape, np.float32)
+    grain = rng.uniform(0, 0.08, middle.shape).astype(np.float32)  # of -128 to 127
+    shown += grain * rng.integers(-128, 128, shown.shape, np.int8)
     shown = np.clip(shown, 0, 255)[..., ::-1]
     return (shown - np.array(Centre.mean, np.float32)) / np.array(Centre.deviation, np.float32)
 
@@ -245,7 +285,7 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     parser.add_argument("--out", type=Path, default=WEIGHTS)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--steps", type=int, default=4600)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--score-only", type=Path, metavar="WEIGHTS")
     given = parser.parse_args()

@@ -58,7 +58,7 @@ def test_a_truck_that_is_driven_past_leaves_the_image(world):
 
 
 def test_shares_are_shares(world):
-    found = [one for at_s in range(12) for one in by_user(world, at_s).values()]
+    found = [one for at_s in range(0, 12, 3) for one in by_user(world, at_s).values()]
     assert all(0 <= one.visible <= 1 and 0 <= one.inside <= 1 for one in found)
 
 

@@ -57,7 +57,7 @@ class CentreNetwork(nn.Module):
         self.stem = Convolved(3, first, trained=trained, kernel=6, stride=4)
         self.level4 = Convolved(first, first, trained=trained)
         self.level8 = Level(first, second, 1, trained=trained)
-        self.level16 = Level(second, third, 1, trained=trained)
+        self.level16 = Level(second, third, 2, trained=trained)
         self.level32 = Level(third, fourth, 2, trained=trained)
         self.lateral = nn.ModuleList(nn.Conv2d(count, HEAD, 1) for count in CHANNELS)
         self.smooth16 = Convolved(HEAD, HEAD, trained=trained)

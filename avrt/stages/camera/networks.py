@@ -220,7 +220,7 @@ class Centre(Network):
     """
 
     name = "centre"
-    score_min = 0.35
+    score_min = 0.4
     mean = (112.0, 112.0, 112.0)
     deviation = (56.0, 56.0, 56.0)
     stride: ClassVar[int] = 4
