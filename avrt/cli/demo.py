@@ -96,7 +96,7 @@ def run(options: Namespace) -> int:
 
 def told(score: RunScore, key: RoadUser) -> list[str]:
     """Return what became of the road user that a scene is about, a sentence each."""
-    who, lines = f"{key.label} {key.id}", []
+    who, lines = f"{key.label.capitalize()} {key.id}", []
     for stage in score.stages.values():
         match stage:
             case TrackScore():
