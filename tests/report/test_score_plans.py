@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from avrt.logs.truth import TrueScene
-from avrt.model.frames import Frames
+from avrt.model.frames import IDENTITY, Frames
 from avrt.model.message import Message, Stamp
-from avrt.payload import Box, Plan, TrueObject, Truth
+from avrt.payload import Box, Plan, PointCloud, TrueObject, Truth
 from avrt.report.score.plans import score_plans
 from avrt.report.score.scenes import Scenes, Sweeps, TrueWorld
 
@@ -86,3 +86,13 @@ def test_nobody_else_enters(asides, keys):
 def test_messages_from_other_times_are_counted():
     score = score_plans(list(plans(0, 0, first_ms=5_000)), scenes(*CUTS_IN))
     assert (score.frames, score.without_truth, score.entries) == (0, 2, [])
+
+
+def test_who_was_hidden_enters_when_it_can_be_seen():
+    hidden = scenes(*CUTS_IN)
+    box = np.array([[20.0, 0.0, 0.0]] * 5, np.float32)
+    for at_ns in range(0, 800 * MS, 100 * MS):
+        seen = box if at_ns >= 600 * MS else box + 99.0
+        hidden.sweeps.add("lidar", at_ns, PointCloud(seen), IDENTITY, hidden.world)
+    (entry,) = score_plans(list(plans(*([0] * 8))), hidden).entries
+    assert entry.entered_ns == 600 * MS

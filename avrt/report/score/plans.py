@@ -1,11 +1,12 @@
 """Plans against the truth: how soon the vehicle slows down for who comes into its way.
 
 Somebody *enters* when its outline comes within `HALF_WAY` of the x axis of the truth's frame, which
-has to be the vehicle's, at most `REACH` ahead, having been beside before; and could be seen then.
+has to be the vehicle's, at most `REACH` ahead, having been beside before; or, if it could not be
+seen then, when it can be.
 A plan *decelerates* when it brakes by `DECELERATION` or more at some time. The latency is from the
 entry to the publication of the first such plan after it; where the plan in force decelerates
 already, to the first of those that have done so without a break, so it is negative for what was
-foreseen.
+foreseen, or where the plan slowed down for something else.
 """
 
 from __future__ import annotations
@@ -121,10 +122,9 @@ def _entries(scenes: Scenes) -> Iterator[tuple[int, int, str, float]]:
                 beside.discard(name)
             elif aside >= HALF_WAY:
                 beside.add(name)
-            elif name in beside:
+            elif name in beside and one.counts:
                 beside.discard(name)
-                if one.counts:
-                    yield at_ns, name, one.object.label, ahead
+                yield at_ns, name, one.object.label, ahead
 
 
 def _nearest(box: Box) -> tuple[float, float]:
