@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from avrt.errors import SpecError
 from avrt.world.mounting import EGO
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 STEP_S = 0.02
+SLACK = 1e-6  # steps: what rounding adds to a time
 SPEEDING_UP, COMFORTABLE, HARDEST = 1.5, 2.0, 8.0  # m/s^2
 TIME_GAP, STANDSTILL_GAP = 1.3, 2.5  # seconds, metres
 EAGERNESS = 0.4  # seconds in which a driver makes up for a wrong speed
@@ -178,9 +180,19 @@ class Traffic:
             self._rows[self._steps] = self._row(acceleration)
 
     def at(self, seconds: Array) -> Motion:
-        """Return all users at times that `advance` has passed, (K,) seconds since the start."""
-        position = np.clip(np.asarray(seconds) / STEP_S, 0.0, float(self._steps))
-        index = np.minimum(position.astype(np.int64), max(0, self._steps - 1))
+        """Return all users at times that `advance` has passed, (K,) seconds since the start.
+
+        Before the start everybody moved as in the first step.
+
+        Raises:
+            SpecError: somebody asks for later.
+        """
+        position = np.asarray(seconds) / STEP_S
+        if position.max() > self._steps + SLACK:
+            come, wanted = self._steps * STEP_S, float(np.max(seconds))
+            what = f"the world has come to {come:g} s and cannot be read at {wanted:g} s"
+            raise SpecError(f"{what}; advance it first")
+        index = np.clip(position.astype(np.int64), 0, max(0, self._steps - 1))
         share = (position - index)[:, None, None]
         following = np.minimum(index + 1, self._steps)
         mixed = self._rows[index] * (1 - share) + self._rows[following] * share

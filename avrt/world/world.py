@@ -2,8 +2,9 @@
 
 Every reading is a function of scene, seed and time alone, noise included: a sensor's generator is
 seeded by (seed, sensor, time), so readings do not depend on which were taken before. The vehicle is
-on rails (it drives as the others do) unless somebody `Control`s it; then the world has to be
-advanced before it is looked at, and nothing can be read later than it has come.
+on rails (it drives as the others do) unless somebody `Control`s it. Either way the world has to be
+advanced before it is looked at, and nothing can be read later than it has come: a sweep lasts as
+long as its beams turn, the inertial unit looks one step of the traffic ahead.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class World:
         self._errors = inertial.Errors.drawn(np.random.default_rng((scene.seed, 99)), seconds)
 
     def advance(self, until_ns: int | None = None, control: Control | None = None) -> None:
-        """Let everybody move on to a time, to the end by default."""
-        until = self.seconds if until_ns is None else until_ns / NS_PER_S
+        """Let everybody move on to a time, by default to the end and what is read up to there."""
+        until = self.seconds + STEP_S if until_ns is None else until_ns / NS_PER_S
         self._traffic.advance(until, control)
 
     def lidar(self, at_ns: int) -> PointCloud:

@@ -37,6 +37,7 @@ def test_the_same_seed_gives_the_same_readings_in_any_order(world):
 
 def test_another_seed_gives_another_world(world):
     other = World(make_scene("cut_in", 1), 1.0)
+    other.advance()
     assert other.scene.users != world.scene.users
     assert not np.array_equal(other.lidar(0).xyz[:100], world.lidar(0).xyz[:100])
 
@@ -82,6 +83,16 @@ def test_radar_tells_how_fast_the_car_ahead_comes_nearer(world):
                             for t in found])  # fmt: skip
     assert len(rates) > 5
     assert abs(np.median(rates) - (key.vx - ego)) < 1.5
+
+
+@pytest.mark.parametrize(
+    "read", ["lidar", "camera", "radar", "imu", "fix", "wheels", "truth", "ego"]
+)
+def test_nothing_is_read_later_than_the_world_has_come(read):
+    world = World(make_scene("cut_in", 0), 2.0)
+    world.advance(SECOND)
+    with pytest.raises(SpecError, match=r"come to 1 s .* advance it first"):
+        getattr(world, read)(SECOND + SECOND // 20)
 
 
 @pytest.mark.parametrize("name", list(SCENES))
