@@ -59,13 +59,9 @@ class Replay:
         self._log = Path(log)
         self._out = None if out is None else Path(out)
         self._timing = timing
+        self._recorded = timing_run(timing)
         self._wall = wall
         self._loops = loops
-
-    @property
-    def _recorded(self) -> str:
-        """The run whose execution times are taken, or nothing."""
-        return str(self._timing or "").partition(":")[2]
 
     def run(
         self,
@@ -78,7 +74,7 @@ class Replay:
         """Do it, and write the trace that is wanted."""
         loaded = self._pipeline.loaded
         pipeline = None if loaded is None else loaded.path
-        kept = (self._log, self._out, pipeline, self._recorded or None)
+        kept = (self._log, self._out, pipeline, self._recorded)
         with TraceWriter(trace, kept) as traced:
             report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
             traced.write(report.summary.pipeline)
@@ -196,6 +192,11 @@ class Replay:
             if source.topic in {JOURNAL, EXECUTION, *own}:
                 what = f"the run record has a {source.topic} of its own; rename the stage"
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
+
+
+def timing_run(timing: str | None) -> str | None:
+    """Return the run whose execution times are to be taken, None if there is none."""
+    return str(timing or "").partition(":")[2] or None
 
 
 def _copy_truth(reader: LogReader, record: RunRecord) -> None:
