@@ -182,8 +182,8 @@ class Replay:
             return
         loaded = self._pipeline.loaded
         read = [self._log] if loaded is None else [self._log, Path(loaded.path)]
-        if self._recorded:
-            read.append(Path(self._recorded))
+        if self._recorded is not None:
+            read.append(self._recorded)
         for path in read:
             if self._out.exists() and path.exists() and path.samefile(self._out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")
@@ -194,9 +194,10 @@ class Replay:
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
 
 
-def timing_run(timing: str | None) -> str | None:
+def timing_run(timing: str | None) -> Path | None:
     """Return the run whose execution times are to be taken, None if there is none."""
-    return str(timing or "").partition(":")[2] or None
+    path = str(timing or "").partition(":")[2]
+    return Path(path) if path else None
 
 
 def _copy_truth(reader: LogReader, record: RunRecord) -> None:

@@ -101,8 +101,7 @@ def _add_clock_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    recorded = timing_run(options.timing)
-    others = (options.log, options.pipeline, options.trace, recorded and Path(recorded))
+    others = (options.log, options.pipeline, options.trace, timing_run(options.timing))
     with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
         if record != options.out:
