@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from avrt.errors import SpecError
 from avrt.payload import Box, Fix, Imu, PointCloud, Speed, Targets, TrueObject, Truth
 from avrt.units import NS_PER_S
 from avrt.world import camera, inertial, lidar, radar
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+SECONDS_MAX = 60.0  # as long as the road is
 TRUTH_GRID = 6  # decimals of a true number: the bytes do not depend on the last bit of a sine
 
 
@@ -47,11 +49,18 @@ class World:
 
     Args:
         scene: how it begins.
-        seconds: how far it may be advanced.
+        seconds: how far it may be advanced, at most `SECONDS_MAX`.
         beams: of the LiDAR on the roof.
+
+    Raises:
+        SpecError: there is no road for so long, or no time in it.
     """
 
     def __init__(self, scene: Scene, seconds: float, *, beams: Beams = HDL_32E) -> None:
+        if not 0 < seconds <= SECONDS_MAX:
+            raise SpecError(
+                f"expected more than 0 and at most {SECONDS_MAX:g} s, found {seconds:g}"
+            )
         self.scene = scene
         self.seconds = seconds
         self.boxes = Boxes.of(scene)
@@ -66,7 +75,7 @@ class World:
 
     def lidar(self, at_ns: int) -> PointCloud:
         """Return the sweep that begins at this time, in the frame of the LiDAR."""
-        motion = self._motion(at_ns / NS_PER_S + self._beams.seconds)
+        motion = self._motion(at_ns, self._beams.seconds)
         ground = self.scene.road.ground
         return lidar.sweep(self._beams, ground, self.boxes, motion, self._rng(1, at_ns))
 
@@ -129,10 +138,12 @@ class World:
         return TrueObject(user.id, user.label, Box(*box), vx, vy)
 
     def _motion_at(self, at_ns: int, *offsets: float) -> Motion:
-        return self._motion(at_ns / NS_PER_S + np.array(offsets or (0.0,)))
+        return self._motion(at_ns, np.array(offsets or (0.0,)))
 
-    def _motion(self, seconds: Array) -> Motion:
-        return self._traffic.at(seconds)
+    def _motion(self, at_ns: int, offsets: Array) -> Motion:
+        if at_ns < 0:
+            raise SpecError(f"the world begins at 0 ns and cannot be read at {at_ns} ns")
+        return self._traffic.at(at_ns / NS_PER_S + offsets)
 
     def _rng(self, sensor: int, at_ns: int) -> np.random.Generator:
         return np.random.default_rng((self.scene.seed, sensor, at_ns))
