@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.drive import write_drive
-from avrt.cli.output import add_json_option, progress_bar, show
+from avrt.cli.output import add_json_option, progress_bar, show, show_json
 from avrt.cli.replay import finish
 from avrt.cli.verify import describe, exit_code
 from avrt.drivers.verify import verify
@@ -70,12 +70,13 @@ def run(options: Namespace) -> int:
         raise SpecError(
             f"expected {SECONDS_MIN:g} to {SECONDS_MAX:g} seconds, found {options.seconds:g}"
         )
-    options.out.mkdir(parents=True, exist_ok=True)
     drive, scene = options.out / "drive.mcap", make_scene(options.scene, options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
     wanted = not options.json
     with progress_bar("drive", wanted=wanted) as progress:
         write_drive(drive, scene, seconds=options.seconds, progress=progress)
     if options.drive_only:
+        show_json({"drive": str(drive)}) if options.json else show(f"drive {drive}")
         return 0
     record, page, trace = (options.out / f"run.{ending}" for ending in ENDINGS)
     pipeline = options.out / PIPELINE.name
