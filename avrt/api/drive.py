@@ -35,11 +35,11 @@ def write_drive(
         path: of the log.
         scene: a name of `avrt.world.SCENES`, or a scene of your own.
         seed: of a scene that is named.
-        seconds: how long.
+        seconds: how long, at most `avrt.world.SECONDS_MAX`.
         progress: is told the time that is written, ns since the start.
 
     Raises:
-        SpecError: there is no such scene, or the file cannot be created.
+        SpecError: there is no such scene, seed or length, or the file cannot be created.
     """
     world = World(make_scene(scene, seed) if isinstance(scene, str) else scene, seconds)
     world.advance()

@@ -59,13 +59,9 @@ class Replay:
         self._log = Path(log)
         self._out = None if out is None else Path(out)
         self._timing = timing
+        self._recorded = timing_run(timing)
         self._wall = wall
         self._loops = loops
-
-    @property
-    def _recorded(self) -> str:
-        """The run whose execution times are taken, or nothing."""
-        return str(self._timing or "").partition(":")[2]
 
     def run(
         self,
@@ -78,7 +74,7 @@ class Replay:
         """Do it, and write the trace that is wanted."""
         loaded = self._pipeline.loaded
         pipeline = None if loaded is None else loaded.path
-        kept = (self._log, self._out, pipeline, self._recorded or None)
+        kept = (self._log, self._out, pipeline, self._recorded)
         with TraceWriter(trace, kept) as traced:
             report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
             traced.write(report.summary.pipeline)
@@ -186,8 +182,8 @@ class Replay:
             return
         loaded = self._pipeline.loaded
         read = [self._log] if loaded is None else [self._log, Path(loaded.path)]
-        if self._recorded:
-            read.append(Path(self._recorded))
+        if self._recorded is not None:
+            read.append(self._recorded)
         for path in read:
             if self._out.exists() and path.exists() and path.samefile(self._out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")
@@ -196,6 +192,12 @@ class Replay:
             if source.topic in {JOURNAL, EXECUTION, *own}:
                 what = f"the run record has a {source.topic} of its own; rename the stage"
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
+
+
+def timing_run(timing: str | None) -> Path | None:
+    """Return the run whose execution times are to be taken, None if there is none."""
+    path = str(timing or "").partition(":")[2]
+    return Path(path) if path else None
 
 
 def _copy_truth(reader: LogReader, record: RunRecord) -> None:

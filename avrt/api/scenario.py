@@ -63,6 +63,11 @@ class Scenario:
         """
         return cls(LoadedScenario(Path(path)))
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it reads: its own file, its pipeline, and the runs and logs that it names."""
+        return (*self._loaded.paths, *self._prepared.files)
+
     def run(
         self,
         *,
@@ -78,7 +83,7 @@ class Scenario:
             trace: where to write a trace for Perfetto; none is written by default.
         """
         seed = self._seed(seed)
-        with TraceWriter(trace, (*self._loaded.paths, *self._prepared.files, out)) as traced:
+        with TraceWriter(trace, (*self.files, out)) as traced:
             report, unmet = self._run(seed, out, traced.watch)
             traced.write(self.spec.pipeline)
         return report, unmet
@@ -151,6 +156,6 @@ class Scenario:
 
     def _check_out(self, out: Path) -> None:
         """Refuse to write the record over a file that the scenario reads."""
-        for path in (*self._loaded.paths, *self._prepared.files):
+        for path in self.files:
             if out.exists() and path.exists() and path.samefile(out):
                 raise SpecError(f"the run record would overwrite {path}; give another path")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.drive import write_drive
-from avrt.cli.output import add_json_option, progress_bar, show
+from avrt.cli.output import add_json_option, progress_bar, show, show_json
 from avrt.cli.replay import finish
 from avrt.cli.verify import describe, exit_code
 from avrt.drivers.verify import verify
@@ -18,7 +18,7 @@ from avrt.report.score.plans import PlanScore
 from avrt.report.score.run import score_run
 from avrt.report.score.tracks import TrackScore
 from avrt.units import NS_PER_MS, NS_PER_S
-from avrt.world import SCENES, make_scene
+from avrt.world import SCENES, SECONDS_MAX, make_scene
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from avrt.world.traffic import RoadUser
 
 PIPELINE = Path(__file__).with_name("urban.yaml")
-SECONDS, SECONDS_MAX = 20.0, 60.0
+SECONDS, SECONDS_MIN = 20.0, 1.0
 ENDINGS = ("mcap", "html", "pftrace")
 
 
@@ -66,14 +66,17 @@ def count(text: str) -> int:
 
 
 def run(options: Namespace) -> int:
-    if not 1.0 <= options.seconds <= SECONDS_MAX:
-        raise SpecError(f"expected 1 to {SECONDS_MAX:g} seconds, found {options.seconds:g}")
-    options.out.mkdir(parents=True, exist_ok=True)
+    if not SECONDS_MIN <= options.seconds <= SECONDS_MAX:
+        raise SpecError(
+            f"expected {SECONDS_MIN:g} to {SECONDS_MAX:g} seconds, found {options.seconds:g}"
+        )
     drive, scene = options.out / "drive.mcap", make_scene(options.scene, options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
     wanted = not options.json
     with progress_bar("drive", wanted=wanted) as progress:
         write_drive(drive, scene, seconds=options.seconds, progress=progress)
     if options.drive_only:
+        show_json({"drive": str(drive)}) if options.json else show(f"drive {drive}")
         return 0
     record, page, trace = (options.out / f"run.{ending}" for ending in ENDINGS)
     pipeline = options.out / PIPELINE.name

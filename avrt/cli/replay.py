@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
+from avrt.api.replay import timing_run
 from avrt.cli.output import (
     add_json_option,
     add_trace_option,
@@ -100,7 +101,7 @@ def _add_clock_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    others = (options.log, options.pipeline, options.trace)
+    others = (options.log, options.pipeline, options.trace, timing_run(options.timing))
     with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
         if record != options.out:

@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
 
 
 def _run_once(scenario: Scenario, options: Namespace) -> tuple[Report, tuple[Unmet, ...]]:
-    with recorded_for(options.report, options.out, options.scenario, options.trace) as record:
+    with recorded_for(options.report, options.out, *scenario.files, options.trace) as record:
         report, unmet = scenario.run(seed=options.seed, out=record, trace=options.trace)
         if record != options.out:
             report.summary.record = None

@@ -145,13 +145,13 @@ def _object(one: ObjectMessage) -> TrueObject:
     """Return an object of a message.
 
     Raises:
-        ValueError: its shape has no three sides, or a number is none.
+        ValueError: its shape has no three sides, or a number other than its velocity is none.
     """
     place, q = one.pose.position, one.pose.orientation
     length, width, height = one.shape.dimensions.tolist()
     yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
     box = Box(place.x, place.y, place.z, length, width, height, yaw)
-    if not all(math.isfinite(side) for side in (place.x, place.y, place.z, *one.shape.dimensions)):
-        raise ValueError(f"object {one.id} has a place or size that is no number")
+    if not all(map(math.isfinite, (place.x, place.y, place.z, length, width, height, yaw))):
+        raise ValueError(f"object {one.id} has a place, size or heading that is no number")
     speed = one.twist.linear
     return TrueObject(one.id, LABELS.get(one.classification, "unknown"), box, speed.x, speed.y)

@@ -12,13 +12,14 @@ from avrt.world.mounting import MOUNTINGS, VEHICLE
 from avrt.world.scenes import SCENES, Scene, make_scene
 from avrt.world.sensors import SENSORS, Reading, readings
 from avrt.world.traffic import Control, EgoState
-from avrt.world.world import EgoPose, World
+from avrt.world.world import SECONDS_MAX, EgoPose, World
 
 __all__ = [
     "HDL_32E",
     "HDL_64E_FRONT",
     "MOUNTINGS",
     "SCENES",
+    "SECONDS_MAX",
     "SENSORS",
     "VEHICLE",
     "Beams",

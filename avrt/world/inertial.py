@@ -15,6 +15,7 @@ import numpy as np
 
 from avrt.payload import Fix, Imu, Speed
 from avrt.world.mounting import GNSS, ego_pose
+from avrt.world.traffic import STEP_S
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GRAVITY = 9.81  # m/s^2
-STEP_S = 0.02  # of the differences that make velocities and rates
 ACCELERATION_SIGMA, ACCELERATION_BIAS = 0.06, 0.04  # m/s^2
 RATE_SIGMA, RATE_BIAS = 0.002, 0.0015  # rad/s
 FIX_SIGMA, FIX_WHITE, FIX_SECONDS = 0.8, 0.03, 40.0  # metres, metres, correlation time

@@ -26,7 +26,7 @@ LANE_WIDTH = 3.5  # metres
 INNER_LANE, OUTER_LANE, ONCOMING_LANE = -LANE_WIDTH / 2, -1.5 * LANE_WIDTH, LANE_WIDTH / 2
 PARKING = -8.2  # metres: middle of the parking strip
 ROAD_RIGHT, ROAD_LEFT = -9.3, 4.0  # metres: its edges
-BEHIND, AHEAD = -200.0, 1200.0  # metres of reference line
+BEHIND, AHEAD = -800.0, 1200.0  # metres of reference line: who comes towards it goes far back
 STEP = 0.5  # metres of the table
 SEARCHES = 4  # Newton steps of `project`
 

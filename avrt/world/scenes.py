@@ -245,10 +245,12 @@ def make_scene(name: str, seed: int = 0) -> Scene:
     """Return the scene of a name and a seed; the same two always give the same scene.
 
     Raises:
-        SpecError: there is no scene of that name.
+        SpecError: there is no scene of that name, or no such seed.
     """
     if name not in SCENES:
         raise SpecError(f"there is no scene {name!r}; {did_you_mean(name, SCENES)}")
+    if seed < 0:
+        raise SpecError(f"expected a seed of 0 or more, found {seed}")
     rng = np.random.default_rng((seed, list(SCENES).index(name)))
     road = make_road(rng)
     cast = Cast(rng)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from avrt.errors import SpecError
 from avrt.world.mounting import EGO
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 STEP_S = 0.02
+SLACK = 1e-6  # steps: what rounding adds to a time
 SPEEDING_UP, COMFORTABLE, HARDEST = 1.5, 2.0, 8.0  # m/s^2
 TIME_GAP, STANDSTILL_GAP = 1.3, 2.5  # seconds, metres
 EAGERNESS = 0.4  # seconds in which a driver makes up for a wrong speed
@@ -164,23 +166,40 @@ class Traffic:
         self._rows[0] = self._row(np.zeros(len(users)))
 
     def advance(self, until: float, control: Control | None = None) -> None:
-        """Go on until a time, seconds since the start; `control` drives the vehicle."""
+        """Go on until a time, seconds since the start; `control` drives the vehicle.
+
+        Raises:
+            SpecError: somebody drove the vehicle and lets go of it, or drives by what is no number.
+        """
+        if control is None and self._ego is not None:
+            raise SpecError("the vehicle was driven by a control; give one to the end")
         last = min(math.ceil(until / STEP_S - 1e-9), len(self._rows) - 1)
         while self._steps < last:
+            driven = None if control is None else self._driven(control)
             acceleration = self._accelerations()
             self._steps += 1
             before = self._v.copy()
             self._v = np.maximum(0.0, before + acceleration * STEP_S)
             self._s = self._s + self._direction * (before + self._v) / 2 * STEP_S
-            if control is not None:
-                self._drive(control, before[EGO])
+            if driven is not None:
+                self._place(*driven)
             acceleration = (self._v - before) / STEP_S
             self._rows[self._steps] = self._row(acceleration)
 
     def at(self, seconds: Array) -> Motion:
-        """Return all users at times that `advance` has passed, (K,) seconds since the start."""
-        position = np.clip(np.asarray(seconds) / STEP_S, 0.0, float(self._steps))
-        index = np.minimum(position.astype(np.int64), max(0, self._steps - 1))
+        """Return all users at times that `advance` has passed, (K,) seconds since the start.
+
+        Before the start everybody moved as in the first step.
+
+        Raises:
+            SpecError: somebody asks for later.
+        """
+        position = np.asarray(seconds) / STEP_S
+        if position.max() > self._steps + SLACK:
+            come, wanted = self._steps * STEP_S, float(np.max(seconds))
+            what = f"the world has come to {come:g} s and cannot be read at {wanted:g} s"
+            raise SpecError(f"{what}; advance it first")
+        index = np.clip(position.astype(np.int64), 0, max(0, self._steps - 1))
         share = (position - index)[:, None, None]
         following = np.minimum(index + 1, self._steps)
         mixed = self._rows[index] * (1 - share) + self._rows[following] * share
@@ -237,28 +256,38 @@ class Traffic:
         theirs = self._direction[nearest] * self._direction * self._v[nearest]
         return gap, np.where(np.isfinite(gap), self._v - theirs, 0.0)
 
-    def _drive(self, control: Control, speed: float) -> None:
-        """Move the vehicle by its control for the step that has just begun."""
+    def _driven(self, control: Control) -> tuple[float, float, float, float]:
+        """Return x, y, yaw and speed of the vehicle one step on, by its control."""
         ego = self._ego
         if ego is None:
-            x, y, yaw = self._rows[self._steps - 1, :3, EGO].tolist()
-            ego = self._state(self._steps - 1, (x, y, yaw), speed)
+            x, y, yaw = self._rows[self._steps, :3, EGO].tolist()
+            ego = self._state((x, y, yaw), float(self._v[EGO]))[0]
         acceleration, curvature = control(ego)
+        if not (math.isfinite(acceleration) and math.isfinite(curvature)):
+            what = f"an acceleration of {acceleration} and a curvature of {curvature}"
+            raise SpecError(f"the control of the vehicle wants {what} at {ego.at:g} s")
         after = max(0.0, ego.speed + acceleration * STEP_S)
         way = (ego.speed + after) / 2 * STEP_S
-        yaw = ego.yaw + curvature * way
         middle = ego.yaw + curvature * way / 2
         x, y = ego.x + way * math.cos(middle), ego.y + way * math.sin(middle)
-        self._ego = self._state(self._steps, (x, y, yaw), after)
+        return x, y, ego.yaw + curvature * way, after
 
-    def _state(self, step: int, pose: tuple[float, float, float], speed: float) -> EgoState:
-        """Return the state of the vehicle at a pose, and let it be there for the others."""
+    def _place(self, x: float, y: float, yaw: float, speed: float) -> None:
+        """Let the vehicle be at a pose, also for the others."""
+        self._ego, s, d = self._state((x, y, yaw), speed)
+        self._s[EGO], self._d[self._steps, EGO], self._v[EGO] = s, d, speed
+
+    def _state(
+        self, pose: tuple[float, float, float], speed: float
+    ) -> tuple[EgoState, float, float]:
+        """Return the state of the vehicle at a pose now, and where that is along and aside."""
         x, y, yaw = pose
         s, d = self.road.project(x, y, float(self._s[EGO]))
-        self._s[EGO], self._d[step, EGO], self._v[EGO] = s, d, speed
         heading = yaw - float(self.road.place(np.array([s]), np.zeros(1))[2][0])
         bend = float(self.road.curvature(np.array([s]))[0])
-        return EgoState(step * STEP_S, x, y, yaw, speed, d - self.users[EGO].d, heading, bend)
+        offset = d - self.users[EGO].d
+        state = EgoState(self._steps * STEP_S, x, y, yaw, speed, offset, heading, bend)
+        return state, s, d
 
 
 def _facing(user: RoadUser) -> float:

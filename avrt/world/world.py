@@ -2,8 +2,9 @@
 
 Every reading is a function of scene, seed and time alone, noise included: a sensor's generator is
 seeded by (seed, sensor, time), so readings do not depend on which were taken before. The vehicle is
-on rails (it drives as the others do) unless somebody `Control`s it; then the world has to be
-advanced before it is looked at, and nothing can be read later than it has come.
+on rails (it drives as the others do) unless somebody `Control`s it. Either way the world has to be
+advanced before it is looked at, and nothing can be read later than it has come: a sweep lasts as
+long as its beams turn, the inertial unit looks one step of the traffic ahead.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from avrt.errors import SpecError
 from avrt.payload import Box, Fix, Imu, PointCloud, Speed, Targets, TrueObject, Truth
 from avrt.units import NS_PER_S
 from avrt.world import camera, inertial, lidar, radar
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+SECONDS_MAX = 60.0  # as long as the road is
 TRUTH_GRID = 6  # decimals of a true number: the bytes do not depend on the last bit of a sine
 
 
@@ -48,11 +51,18 @@ class World:
 
     Args:
         scene: how it begins.
-        seconds: how far it may be advanced.
+        seconds: how far it may be advanced, at most `SECONDS_MAX`.
         beams: of the LiDAR on the roof.
+
+    Raises:
+        SpecError: there is no road for so long, or no time in it.
     """
 
     def __init__(self, scene: Scene, seconds: float, *, beams: Beams = HDL_32E) -> None:
+        if not 0 < seconds <= SECONDS_MAX:
+            raise SpecError(
+                f"expected more than 0 and at most {SECONDS_MAX:g} s, found {seconds:g}"
+            )
         self.scene = scene
         self.seconds = seconds
         self.boxes = Boxes.of(scene)
@@ -61,13 +71,13 @@ class World:
         self._errors = inertial.Errors.drawn(np.random.default_rng((scene.seed, 99)), seconds)
 
     def advance(self, until_ns: int | None = None, control: Control | None = None) -> None:
-        """Let everybody move on to a time, to the end by default."""
-        until = self.seconds if until_ns is None else until_ns / NS_PER_S
+        """Let everybody move on to a time, by default to the end and what is read up to there."""
+        until = self.seconds + STEP_S if until_ns is None else until_ns / NS_PER_S
         self._traffic.advance(until, control)
 
     def lidar(self, at_ns: int) -> PointCloud:
         """Return the sweep that begins at this time, in the frame of the LiDAR."""
-        motion = self._motion(at_ns / NS_PER_S + self._beams.seconds)
+        motion = self._motion(at_ns, self._beams.seconds)
         ground = self.scene.road.ground
         return lidar.sweep(self._beams, ground, self.boxes, motion, self._rng(1, at_ns))
 
@@ -138,10 +148,12 @@ class World:
         return TrueObject(user.id, user.label, Box(*box), vx, vy)
 
     def _motion_at(self, at_ns: int, *offsets: float) -> Motion:
-        return self._motion(at_ns / NS_PER_S + np.array(offsets or (0.0,)))
+        return self._motion(at_ns, np.array(offsets or (0.0,)))
 
-    def _motion(self, seconds: Array) -> Motion:
-        return self._traffic.at(seconds)
+    def _motion(self, at_ns: int, offsets: Array) -> Motion:
+        if at_ns < 0:
+            raise SpecError(f"the world begins at 0 ns and cannot be read at {at_ns} ns")
+        return self._traffic.at(at_ns / NS_PER_S + offsets)
 
     def _rng(self, sensor: int, at_ns: int) -> np.random.Generator:
         return np.random.default_rng((self.scene.seed, sensor, at_ns))

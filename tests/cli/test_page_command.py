@@ -116,3 +116,20 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(
     done = call("report", record, "-o", record)
     assert done.code == 2
     assert Path(record).stat().st_size > 0
+
+
+def test_a_page_overwrites_nothing_that_its_run_reads(
+    call, make_drive, write_pipeline, record, scenario, tmp_path
+):
+    drive, pipeline, kept = make_drive(6), write_pipeline(), Path(record).read_bytes()
+    done = call(
+        "replay", drive, "-p", pipeline, "--timing", f"recorded:{record}", "--report", record
+    )
+    assert (done.code, done.out) == (2, "")
+    assert "the page would overwrite" in done.err
+    assert Path(record).read_bytes() == kept
+    small = tmp_path / "small.yaml"
+    kept = small.read_bytes()
+    done = call("simulate", scenario, "--report", small)
+    assert (done.code, done.out) == (2, "")
+    assert small.read_bytes() == kept

@@ -95,7 +95,7 @@ RUN = textwrap.dedent("""
 
     path = sys.argv[1]
     world = World(make_scene("cut_in", 3), 1.0)
-world.advance()
+    world.advance()
     with LogWriter(path) as log:
         for k in range(8):
             cloud = world.lidar(k * 10**8)

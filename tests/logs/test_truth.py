@@ -51,9 +51,10 @@ def test_a_velocity_may_be_unknown_but_a_place_may_not(tmp_path):
     unknown = TrueObject(1, "unknown", CAR.box, math.nan, math.nan)
     (scene,) = read(written(tmp_path / "log.mcap", Truth((unknown,))))
     assert math.isnan(scene.truth.objects[0].vx)
-    nowhere = TrueObject(1, "car", Box(math.nan, 0, 0, 1, 1, 1, 0), 0.0, 0.0)
-    with pytest.raises(InputError, match="place or size that is no number"):
-        read(written(tmp_path / "bad.mcap", Truth((nowhere,))))
+    for box in (Box(math.nan, 0, 0, 1, 1, 1, 0), Box(0, 0, 0, 1, 1, 1, math.nan)):
+        nowhere = TrueObject(1, "car", box, 0.0, 0.0)
+        with pytest.raises(InputError, match="place, size or heading that is no number"):
+            read(written(tmp_path / "bad.mcap", Truth((nowhere,))))
 
 
 def test_a_log_without_truth_has_none(make_drive):

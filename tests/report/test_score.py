@@ -11,9 +11,22 @@ from avrt.errors import DataFault
 from avrt.logs.truth import TrueScene
 from avrt.model.frames import IDENTITY, Frames, TransformSpec, placed
 from avrt.model.message import Message, Stamp
-from avrt.payload import Box, CameraInfo, ImageDetections, PointCloud, TrueObject, Truth
+from avrt.payload import (
+    Box,
+    CameraInfo,
+    Detection,
+    Detections,
+    ImageDetections,
+    PointCloud,
+    Track,
+    Tracks,
+    TrueObject,
+    Truth,
+)
+from avrt.report.score.detections import score_detections
 from avrt.report.score.images import corners, score_images
 from avrt.report.score.scenes import Present, Scenes, Sweeps, TrueWorld, on_others
+from avrt.report.score.tracks import score_tracks
 
 S = 1_000_000_000
 TURNED = TransformSpec(
@@ -171,6 +184,21 @@ def test_a_camera_without_a_model_is_told():
     scenes = Scenes(world((0, [car()])), Sweeps(), Frames([OPTICAL]))
     with pytest.raises(DataFault, match="no model"):
         score_images(seen([OUTLINE], ("car",), info=False), scenes)
+
+
+def test_what_a_stage_says_of_no_place_is_false_and_of_no_probability_nothing():
+    scenes = Scenes(world((0, [car()])), Sweeps(), Frames([]))
+    nowhere, none = Box(math.nan, math.inf, 0.0, 4.0, 2.0, 1.5, 0.0), np.zeros((0, 3), np.float32)
+    stamp = Stamp("lidar", 0, 0, 0, 0, "roof")
+    found = Detections((Detection(nowhere, "car", None, none, 0, math.nan),))
+    detections = score_detections([Message(stamp, found)], scenes)
+    assert (detections.whole.precision.count, detections.whole.precision.of) == (0, 1)
+    track = Track(
+        1, "car", nowhere, 0.0, 0.0, 0.0, np.eye(5), math.nan, 1, 0, True, (), math.nan, none
+    )  # fmt: skip
+    tracks = score_tracks([Message(stamp, Tracks((track,), 0.0))], scenes)
+    assert tracks.said == ()
+    assert tracks.data()["existence"]["brier"] is None
 
 
 def test_the_corners_of_a_turned_box():

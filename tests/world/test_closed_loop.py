@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_plausible import overlapping
 
+from avrt.errors import SpecError
 from avrt.model.message import Message, Stamp
 from avrt.payload import Track, Tracks
 from avrt.stages.planning import Planner
@@ -75,6 +76,28 @@ def test_the_others_react_to_a_vehicle_that_somebody_drives():
     assert world.ego(5_000 * MS).motion.speed == 0
     assert world.truth(7_500 * MS).objects[0].vx == pytest.approx(0.0, abs=0.1)
     assert overlapping(world.outlines(7_500 * MS)) == []
+
+
+def test_who_drives_the_vehicle_may_not_let_go_of_it():
+    world = World(make_scene("cut_in", 0), 3.0)
+    world.advance(1_000 * MS, PlanFollower())
+    with pytest.raises(SpecError, match="driven by a control"):
+        world.advance(2_000 * MS)
+    world.advance(2_000 * MS, PlanFollower())
+    assert world.ego(2_000 * MS).place[0] > world.ego(1_000 * MS).place[0]
+
+
+@pytest.mark.parametrize("wanted", [(np.nan, 0.0), (0.0, np.inf)])
+def test_a_control_that_wants_no_number_is_refused_and_nobody_moves(wanted):
+    world = World(make_scene("cut_in", 0), 2.0)
+    with pytest.raises(SpecError, match=r"wants an acceleration of .* at 0 s"):
+        world.advance(1_000 * MS, lambda _state: wanted)
+    with pytest.raises(SpecError, match="come to 0 s"):
+        world.ego(20 * MS)
+    world.advance()
+    other = World(make_scene("cut_in", 0), 2.0)
+    other.advance()
+    assert world.truth(2_000 * MS) == other.truth(2_000 * MS)
 
 
 def test_without_a_plan_the_vehicle_slows_down():

@@ -74,5 +74,11 @@ def test_the_truth_of_a_drive_is_in_the_vehicles_frame(drive):
 def test_a_drive_that_cannot_be_made_is_told(tmp_path):
     with pytest.raises(SpecError, match="no scene 'rain'"):
         write_drive(tmp_path / "drive.mcap", "rain", seconds=0.2)
+    with pytest.raises(SpecError, match="a seed of 0 or more, found -1"):
+        write_drive(tmp_path / "drive.mcap", seed=-1, seconds=0.2)
+    for seconds in (-1.0, 0.0, 61.0, float("nan"), float("inf")):
+        with pytest.raises(SpecError, match="at most 60 s"):
+            write_drive(tmp_path / "drive.mcap", seconds=seconds)
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(SpecError, match="cannot create the log"):
         write_drive(tmp_path / "no" / "drive.mcap", seconds=0.2)

@@ -23,7 +23,7 @@ SEEDS = 15
 def above_ground(world, at_ns):
     """Return how far the points of a sweep are above the ground, metres."""
     cloud = world.lidar(at_ns)
-    motion = world._motion(at_ns / SECOND + cloud.seconds.astype(np.float64))
+    motion = world._motion(at_ns, cloud.seconds.astype(np.float64))
     ground = world.scene.road.ground
     pose = ego_pose(ground, motion)
     points = pose.point(LIDAR.place) + np.einsum("nij,nj->ni", pose.axes, cloud.xyz)

@@ -36,6 +36,22 @@ def test_inertial_readings_follow_the_vehicle(world):
     assert pushed[2] > 9.5
 
 
+def test_the_first_and_the_last_readings_are_like_the_others():
+    world = World(make_scene("cut_in", 0), 1.0)
+    world.advance()
+    pushes = [world.imu(at_ns).acceleration[0] for at_ns in range(0, SECOND, 10 * MS)]
+    assert np.abs(pushes).max() < 3.0
+    assert world.ego(0).motion.yaw_rate == pytest.approx(
+        world.ego(50 * MS).motion.yaw_rate, abs=0.01
+    )
+    azimuth, rates = [], []
+    for at_ns in (10 * MS, 60 * MS):
+        targets = world.radar(at_ns)
+        azimuth.append(np.arctan2(targets.xy[:, 1], targets.xy[:, 0]))
+        rates.append(np.median(targets.range_rate / np.cos(azimuth[-1])))
+    assert rates[0] == pytest.approx(rates[1], rel=0.3)
+
+
 def test_braking_pushes_the_vehicle_back(world):
     steps = [world.ego(k * 100 * MS).motion.speed for k in range(139)]
     hardest = int(np.argmin(np.diff(steps)))

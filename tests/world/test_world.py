@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from avrt.errors import SpecError
-from avrt.world import SCENES, World, make_scene
+from avrt.world import SCENES, SECONDS_MAX, World, make_scene
 from avrt.world.boxes import footprint_overlap, inside
 from avrt.world.lidar import HDL_32E
 from avrt.world.mounting import LIDAR, ego_pose
@@ -37,6 +37,7 @@ def test_the_same_seed_gives_the_same_readings_in_any_order(world):
 
 def test_another_seed_gives_another_world(world):
     other = World(make_scene("cut_in", 1), 1.0)
+    other.advance()
     assert other.scene.users != world.scene.users
     assert not np.array_equal(other.lidar(0).xyz[:100], world.lidar(0).xyz[:100])
 
@@ -48,7 +49,7 @@ def test_an_unknown_scene_is_told_with_the_nearest_name():
 
 def in_world(world, at_ns, cloud):
     """Return the points in the world, and how far each is above the ground."""
-    motion = world._motion(at_ns / SECOND + cloud.seconds.astype(np.float64))
+    motion = world._motion(at_ns, cloud.seconds.astype(np.float64))
     ground = world.scene.road.ground
     pose = ego_pose(ground, motion)
     points = pose.point(LIDAR.place) + np.einsum("nij,nj->ni", pose.axes, cloud.xyz)
@@ -82,6 +83,35 @@ def test_radar_tells_how_fast_the_car_ahead_comes_nearer(world):
                             for t in found])  # fmt: skip
     assert len(rates) > 5
     assert abs(np.median(rates) - (key.vx - ego)) < 1.5
+
+
+@pytest.mark.parametrize(
+    "read", ["lidar", "camera", "radar", "imu", "fix", "wheels", "truth", "ego"]
+)
+def test_nothing_is_read_later_than_the_world_has_come(read):
+    world = World(make_scene("cut_in", 0), 2.0)
+    world.advance(SECOND)
+    with pytest.raises(SpecError, match=r"come to 1 s .* advance it first"):
+        getattr(world, read)(SECOND + SECOND // 20)
+
+
+def test_nothing_is_read_before_the_world_begins(world):
+    for read in (world.lidar, world.imu, world.truth, world.ego):
+        with pytest.raises(SpecError, match="begins at 0 ns"):
+            read(-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(SCENES))
+def test_the_road_is_as_long_as_the_longest_drive(name):
+    world = World(make_scene(name, 0), SECONDS_MAX)
+    world.advance()
+    end_ns = int(SECONDS_MAX * SECOND)
+    before, after = (world._motion_at(at_ns) for at_ns in (end_ns - SECOND // 10, end_ns))
+    for user in range(len(world.scene.users)):
+        way = np.hypot(after.x[0, user] - before.x[0, user], after.y[0, user] - before.y[0, user])
+        mean = (after.speed[0, user] + before.speed[0, user]) / 2
+        assert way == pytest.approx(mean / 10, abs=0.1)
 
 
 @pytest.mark.parametrize("name", list(SCENES))

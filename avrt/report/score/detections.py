@@ -128,8 +128,9 @@ def score_detections(messages: Iterable[Message[Detections]], scenes: Scenes) ->
 
 
 def range_of(distance: float) -> int:
-    """Return which of RANGES a distance lies in."""
-    return next(i for i, end in enumerate(RANGES[1:]) if distance < end)
+    """Return which of RANGES a distance lies in; what is no number lies in the last."""
+    last = len(RANGES) - 2
+    return next((i for i, end in enumerate(RANGES[1:]) if distance < end), last)
 
 
 def _end(value: float) -> float | None:

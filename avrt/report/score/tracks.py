@@ -65,7 +65,8 @@ class TrackScore:
 
     Attributes:
         frames, without_truth: messages that were scored, and that could not be.
-        said: of every track how likely it was said to be real, and whether it was.
+        said: of every track how likely it was said to be real, and whether it was; nothing of one
+            whose existence is no number.
     """
 
     frames: int
@@ -158,7 +159,7 @@ def score_tracks(messages: Iterable[Message[Tracks]], scenes: Scenes) -> TrackSc
             continue
         tracks = message.payload.objects
         real = {tracks[f].id for _, f in matched(_near(there, tracks))}
-        said += [(one.existence, one.id in real) for one in tracks]
+        said += [(one.existence, one.id in real) for one in tracks if math.isfinite(one.existence)]
         shown = [one for one in tracks if one.confirmed and one.existence >= EXISTENCE_MIN]
         others = on_others(there, _places(shown), matched(_near(there, shown)))
         instants.append(
