@@ -194,6 +194,9 @@ class Replay:
                 raise self._pipeline.at(SpecError(what, ("sources", source.name, "topic")))
 
 
+RECORDS_OWN = "/avrt/"
+
+
 def timing_run(timing: str | None) -> Path | None:
     """Return the run whose execution times are to be taken, None if there is none."""
     path = str(timing or "").partition(":")[2]
@@ -203,6 +206,10 @@ def timing_run(timing: str | None) -> Path | None:
 def _copy_truth(reader: LogReader, record: RunRecord) -> None:
     """Put the log's ground truth into the record; damage is told by who plays the log."""
     topics = truth_topics(reader)
+    for topic in topics:
+        if topic.startswith(RECORDS_OWN):
+            what = f"the run record has topics of its own below {RECORDS_OWN}"
+            raise SpecError(f"{what}; rename {topic}, which holds ground truth")
     if topics:
         with suppress(InputError):
             for raw in reader.messages(topics):

@@ -102,8 +102,9 @@ class Chains:
     def is_open(self, watch: Watch) -> bool:
         """Whether a promise still has to be kept.
 
-        Once releases have ceased, only where something newer may still come out: what waits for a
-        reader that is not released any more breaks no promise, for the log ended before it did.
+        Once releases have ceased, only where something newer may still come out, which is so while
+        any release is underway: what waits for a reader that is not released any more breaks no
+        promise, for the log ended before it did.
         """
         if not watch.live:
             return False

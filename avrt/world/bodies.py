@@ -172,6 +172,6 @@ def house(length: float, width: float, height: float, colour: Colour) -> tuple[P
         for i in range(columns):
             for j in range(rows):
                 x, z = (2 * i + 1) / columns - 1, (2 * j + 1) / rows - 1
-                dx, dz = 0.32 / columns * 2 / 2, 0.5 / rows
+                dx, dz = 0.32 / columns, 0.5 / rows
                 marks.append(Mark(side, x - dx, x + dx, z - dz, z + dz, (70, 80, 95)))
     return (Part(0, 0, -0.5, length, width, height + 0.5, colour, WALL, tuple(marks)),)

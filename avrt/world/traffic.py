@@ -9,10 +9,9 @@ Along the road a driver follows the Intelligent Driver Model (Treiber, Hennecke 
 towards whoever is next in its corridor, and at most what brings it to the speed it wishes. Aside
 it does what its manoeuvres say: a lane change along the quintic of least jerk, a walk at constant
 speed. A corridor counts who is in it and who will be within a second, or who walks into it within
-two and a half, so a driver sees a car that cuts in and yields to walkers; one that the vehicle's
-front has passed it does not stop for. The vehicle itself is the
-first of the users: it is driven like the others, or by a `Control` (kinematic bicycle), to which
-the others react just as well.
+two and a half, so a driver sees a car that cuts in and yields to walkers; for one whom its own
+front has passed it does not stop. The vehicle itself is the first of the users: it is driven like
+the others, or by a `Control` (kinematic bicycle), to which the others react just as well.
 
 Nothing is random here, and no time but the steps counts. Shape letters: T steps, U users, K
 instants that are asked for.

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import avrt
-from avrt.errors import InputError
+from avrt.errors import InputError, SpecError
 from avrt.logs.reader import open_log
 from avrt.logs.ros.types import TRUE_OBJECTS
 from avrt.logs.truth import read_truth, truth_topics
@@ -82,3 +82,20 @@ def test_the_record_of_a_run_has_the_truth_of_its_log(tmp_path):
     assert read(tmp_path / "run.mcap") == read(path)
     with open_log(tmp_path / "run.mcap") as reader:
         assert reader.topics()[TOPIC].type == TRUE_OBJECTS
+
+
+def test_truth_on_a_topic_of_the_records_own_is_refused(tmp_path):
+    path = tmp_path / "log.mcap"
+    with LogWriter(path) as log:
+        log.add_truth("/avrt/journal", "vehicle", STAMP_NS, Truth((CAR,)))
+        log.add_speed("/speed", "vehicle", STAMP_NS, avrt.payload.Speed(3.0))
+    pipeline = avrt.Pipeline("p")
+    pipeline.source("speed", type="can", topic="/speed", rate="10 Hz")
+
+    @avrt.stage(wcet="1 ms", deadline="5 ms")
+    def keep(speed):
+        return {"speed": speed.payload.speed}
+
+    pipeline.add(keep, inputs={"speed": "speed"})
+    with pytest.raises(SpecError, match="rename /avrt/journal"):
+        pipeline.replay(path, out=tmp_path / "run.mcap")

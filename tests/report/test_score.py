@@ -9,6 +9,7 @@ import pytest
 
 from avrt.errors import DataFault
 from avrt.logs.truth import TrueScene
+from avrt.logs.writer import LogWriter
 from avrt.model.frames import IDENTITY, Frames, TransformSpec, placed
 from avrt.model.message import Message, Stamp
 from avrt.payload import (
@@ -25,6 +26,7 @@ from avrt.payload import (
 )
 from avrt.report.score.detections import score_detections
 from avrt.report.score.images import corners, score_images
+from avrt.report.score.run import _read_truth
 from avrt.report.score.scenes import Present, Scenes, Sweeps, TrueWorld, on_others
 from avrt.report.score.tracks import score_tracks
 
@@ -205,3 +207,24 @@ def test_the_corners_of_a_turned_box():
     found = corners(Box(1.0, 2.0, 3.0, 4.0, 2.0, 1.5, math.pi / 2))
     assert found.max(axis=0) == pytest.approx((2.0, 4.0, 3.75))
     assert found.min(axis=0) == pytest.approx((0.0, 0.0, 2.25))
+
+
+def truths(path, *topics, x=10.0):
+    with LogWriter(path) as log:
+        for topic in topics:
+            log.add_truth(topic, "roof", S, Truth((car(x=x),)))
+    return path
+
+
+def test_another_topic_of_truth_is_told(tmp_path):
+    damage = []
+    scenes = _read_truth(truths(tmp_path / "log.mcap", "/gt", "/gt2"), damage)
+    assert [scene.topic for scene in scenes] == ["/gt", "/gt2"]
+    assert TrueWorld(scenes, 0).topic == "/gt"
+    assert damage == []
+
+
+def test_truth_that_cannot_be_used_is_damage(tmp_path):
+    damage = []
+    assert _read_truth(truths(tmp_path / "log.mcap", "/gt", x=math.nan), damage) == []
+    assert "no number" in damage[0]

@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 import pytest
+from outlines import footprint_overlap
 
 from avrt.world import SCENES, World, make_scene
-from avrt.world.boxes import footprint_overlap
 from avrt.world.lidar import HDL_32E
 from avrt.world.mounting import LIDAR, ego_pose
 

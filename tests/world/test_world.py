@@ -6,11 +6,11 @@ import io
 
 import numpy as np
 import pytest
+from outlines import footprint_overlap, inside
 from PIL import Image
 
 from avrt.errors import SpecError
 from avrt.world import SCENES, SECONDS_MAX, World, make_scene
-from avrt.world.boxes import footprint_overlap, inside
 from avrt.world.lidar import HDL_32E
 from avrt.world.mounting import LIDAR, ego_pose
 

@@ -35,9 +35,7 @@ def render(score: RunScore) -> RenderableType:
 
 
 def _parts(score: RunScore) -> Iterator[RenderableType]:
-    seen = f"those with {POINTS_MIN} LiDAR points count" if score.sweeps else "every object counts"
-    scenes = f"{score.scenes} scenes of {score.topic} in {score.truth}"
-    yield Text(f"{score.record} against {scenes}; {seen}")
+    yield from _head(score)
     for name, stage in score.stages.items():
         match stage:
             case TrackScore():
@@ -57,6 +55,14 @@ def _parts(score: RunScore) -> Iterator[RenderableType]:
         yield Text(f"{name} is not scored: {why}", "yellow")
     for line in score.damage:
         yield Text(f"damaged: {line}", "red")
+
+
+def _head(score: RunScore) -> Iterator[RenderableType]:
+    seen = f"those with {POINTS_MIN} LiDAR points count" if score.sweeps else "every object counts"
+    scenes = f"{score.scenes} scenes of {score.topic} in {score.truth}"
+    yield Text(f"{score.record} against {scenes}; {seen}")
+    if score.other_topics:
+        yield Text(f"not looked at: ground truth of {', '.join(score.other_topics)}", "yellow")
 
 
 def _tracks(name: str, score: TrackScore) -> Iterator[RenderableType]:

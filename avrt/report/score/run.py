@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from avrt.errors import DamagedInputError, DataFault, InputError, SpecError
+from avrt.errors import DataFault, InputError, SpecError
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import decode
 from avrt.logs.reader import open_log
@@ -42,6 +42,7 @@ class RunScore:
 
     Attributes:
         truth: the file that told it.
+        other_topics: of ground truth in it, which were not looked at.
         sweeps: LiDAR sweeps that say what could be seen; without any, everything counts.
         unscored: by stage, why its output could not be scored.
         damage: what was wrong with the files, one line each.
@@ -53,6 +54,7 @@ class RunScore:
     frame: str
     scenes: int
     sweeps: int
+    other_topics: list[str] = field(default_factory=list)
     stages: dict[str, StageScore] = field(default_factory=dict)
     unscored: dict[str, str] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
@@ -66,6 +68,7 @@ class RunScore:
                 "topic": self.topic,
                 "frame": self.frame,
                 "scenes": self.scenes,
+                "other_topics": self.other_topics,
             },
             "seen": {"sweeps": self.sweeps, "points_min": POINTS_MIN if self.sweeps else None},
             "stages": {name: score.data() for name, score in self.stages.items()},
@@ -90,8 +93,9 @@ def score_run(path: str | Path, truth: str | Path | None = None) -> RunScore:
         spec = read_pipeline(run, path)
         damage: list[str] = []
         true = _read_truth(told, damage)
-        if not true and truth is None and (run.damage or not run.complete):
-            raise InputError("no ground truth is left in the damaged record", str(path))
+        if not true and (damage or (truth is None and (run.damage or not run.complete))):
+            what = damage[0] if damage else "the record is damaged"
+            raise InputError(f"no ground truth is left: {what}", str(told))
         if not true:
             what = f"{told} has no ground truth (derived_object_msgs/ObjectArray)"
             raise SpecError(f"{what}; name the log that has some with --truth LOG")
@@ -101,6 +105,7 @@ def score_run(path: str | Path, truth: str | Path | None = None) -> RunScore:
         score = RunScore(
             str(path), str(told), world.topic, world.frame, len(world.scenes), sweeps.count
         )
+        score.other_topics = sorted({scene.topic for scene in true} - {world.topic})
         scenes = Scenes(world, sweeps, frames)
         for stage in spec.stages:
             messages = _read_outputs(run, stage.name, damage)
@@ -137,7 +142,7 @@ def _read_truth(path: str | Path, damage: list[str]) -> list[TrueScene]:
     with open_log(path) as reader:
         try:
             scenes.extend(read_truth(reader))
-        except DamagedInputError as error:
+        except InputError as error:
             damage.append(str(error))
     return scenes
 
