@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
@@ -45,3 +46,9 @@ def hang_timeout_ns(text: str | None) -> int:
     if found_ns < 1:
         raise SpecError(f"hang timeout: expected more than 0, found {text!r}")
     return found_ns
+
+
+def timing_run(timing: str | None) -> Path | None:
+    """Return the run whose execution times are to be taken, None if there is none."""
+    path = str(timing or "").partition(":")[2]
+    return Path(path) if path else None

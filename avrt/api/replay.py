@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from avrt.analysis.admission import admit
 from avrt.analysis.bounds import is_too_large
+from avrt.api.arguments import timing_run
 from avrt.api.judgement import judge
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
@@ -195,12 +196,6 @@ class Replay:
 
 
 RECORDS_OWN = "/avrt/"
-
-
-def timing_run(timing: str | None) -> Path | None:
-    """Return the run whose execution times are to be taken, None if there is none."""
-    path = str(timing or "").partition(":")[2]
-    return Path(path) if path else None
 
 
 def _copy_truth(reader: LogReader, record: RunRecord) -> None:

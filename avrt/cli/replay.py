@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
-from avrt.api.replay import timing_run
+from avrt.api.arguments import timing_run
 from avrt.cli.output import (
     add_json_option,
     add_trace_option,
