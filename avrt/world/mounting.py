@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from avrt.world.traffic import EGO
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 VEHICLE = "base_link"
-EGO = 0  # the vehicle itself is the first of the users
 REAR_AXLE = 1.35  # metres from the vehicle's middle back to the origin of its frame
 
 

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from avrt.errors import SpecError
-from avrt.world.mounting import EGO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 STEP_S = 0.02
+EGO = 0  # the vehicle itself is the first of the users
 SLACK = 1e-6  # steps: what rounding adds to a time
 SPEEDING_UP, COMFORTABLE, HARDEST = 1.5, 2.0, 8.0  # m/s^2
 TIME_GAP, STANDSTILL_GAP = 1.3, 2.5  # seconds, metres

@@ -20,8 +20,8 @@ from avrt.world import camera, inertial, lidar, radar
 from avrt.world.appearance import appearances
 from avrt.world.boxes import Boxes
 from avrt.world.lidar import HDL_32E
-from avrt.world.mounting import CAMERA, EGO, ego_pose
-from avrt.world.traffic import STEP_S, Traffic
+from avrt.world.mounting import CAMERA, ego_pose
+from avrt.world.traffic import EGO, STEP_S, Traffic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

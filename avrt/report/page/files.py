@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ from avrt.report.page.history import History
 from avrt.report.page.left_out import left_out
 from avrt.report.page.markup import Html, joined
 from avrt.report.page.rows import changes_data, run_data
-from avrt.report.page.scene import Scene, read_scene
+from avrt.report.page.run import Page, Run
+from avrt.report.page.scene import read_scene
 from avrt.report.page.steps import steps
 from avrt.report.page.verdict import verdict_of, what_if_verdict
 from avrt.report.summary import read_summary
@@ -23,34 +23,12 @@ from avrt.report.summary import read_summary
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from avrt.metrics.changes import JobChange
-    from avrt.report.page.verdict import Verdict
+    from avrt.report.page.scene import Scene
     from avrt.report.summary import RunSummary
     from avrt.report.whatif import WhatIfReport
 
 RUNS = ("recorded", "what if")
 CHANGES_MAX = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run read for the page."""
-
-    name: str
-    summary: RunSummary
-    history: History
-    scene: Scene | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is different between the page of one run and that of a what-if."""
-
-    title: str
-    verdict: Verdict
-    figures: list[tuple[str, str]]
-    changes: list[dict[str, object]]
-    changed: Sequence[JobChange] = ()
 
 
 def write_page(

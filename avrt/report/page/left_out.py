@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from avrt.report.page.files import Page, Run
     from avrt.report.page.history import History
+    from avrt.report.page.run import Page, Run
     from avrt.report.page.sieve import Sieve
 
 T = TypeVar("T")

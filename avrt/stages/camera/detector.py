@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from avrt.model.message import Message
     from avrt.payload import Image
     from avrt.stages.camera.letterbox import Layout
-    from avrt.stages.camera.networks import Network, Shape
-    from avrt.stages.camera.session import Session, Slot
+    from avrt.stages.camera.networks import Network, Session, Shape, Slot
 
 TILES_MAX = 16
 CANDIDATES_MAX = 300  # a view

@@ -30,7 +30,7 @@ Shape letters: A cells, K candidates; boxes are left, top, right, bottom in pixe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -55,6 +55,27 @@ ROAD_USERS: Mapping[int, str] = {
 """The label of avrt for a class of COCO: person, bicycle, car, motorcycle, bus, train, truck."""
 
 Shape = tuple[int, ...]
+
+
+class Slot(Protocol):
+    """An input or output of a network; a dimension that is left open is a name or None."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def shape(self) -> list[int | str | None]: ...
+
+
+class Session(Protocol):
+    """What is used of onnxruntime.InferenceSession."""
+
+    def get_inputs(self) -> Sequence[Slot]: ...
+    def get_outputs(self) -> Sequence[Slot]: ...
+    def run(
+        self, outputs: None, inputs: Mapping[str, NDArray[np.float32]]
+    ) -> list[NDArray[np.float32]]: ...
 
 
 class Decoded(NamedTuple):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from avrt.stages.camera.session import Session
+    from avrt.stages.camera.networks import Session
 
 FAILURES = (
     "Fail",

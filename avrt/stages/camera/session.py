@@ -1,41 +1,19 @@
-"""Open a camera network, whatever computes it; what of a session is used is told here once."""
+"""Open a camera network, whatever computes it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from avrt.stages.camera import onnx_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from avrt.stages.camera.networks import Session
 
 BUILTIN = "builtin"
 """Name of the network that avrt brings along, in place of a path."""
-
-
-class Slot(Protocol):
-    """An input or output of a network; a dimension that is left open is a name or None."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def shape(self) -> list[int | str | None]: ...
-
-
-class Session(Protocol):
-    """What is used of onnxruntime.InferenceSession."""
-
-    def get_inputs(self) -> Sequence[Slot]: ...
-    def get_outputs(self) -> Sequence[Slot]: ...
-    def run(
-        self, outputs: None, inputs: Mapping[str, NDArray[np.float32]]
-    ) -> list[NDArray[np.float32]]: ...
 
 
 def opened(model: str, threads: int, providers: Sequence[str]) -> Session:
