@@ -11,6 +11,7 @@ import pytest
 from test_page_parts import make_pipeline, write_log
 
 import avrt
+from avrt.api.drive import write_drive
 from avrt.api.whatif import what_if
 from avrt.config.changes import Changes
 from avrt.report.page import write_page, write_what_if_page
@@ -21,6 +22,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
 DRIVES = {
+    "urban": "",  # the drive of the demo is made
     "kitti": "kitti_sfnd_seq/kitti_sfnd_7p8s.mcap",
     "radiate": "radiate_tiny_foggy/radiate_tiny_foggy.mcap",
 }
@@ -111,13 +113,16 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=DRIVES)
 def drive(request, tmp_path_factory):
-    """The page of a real drive."""
-    log = DATA / DRIVES[request.param]
-    if not log.exists():
-        pytest.skip("../shared/data is not here")
+    """The page of the demo's drive, or of a recorded one."""
     folder = tmp_path_factory.mktemp(request.param)
-    before = Path.cwd()
-    os.chdir(DATA / "models")
+    log, before = DATA / DRIVES[request.param], Path.cwd()
+    if request.param == "urban":
+        log = folder / "drive.mcap"
+        write_drive(log)
+    elif not log.exists():
+        pytest.skip("../shared/data is not here")
+    else:
+        os.chdir(DATA / "models")
     try:
         pipeline = avrt.Pipeline.load(ROOT / "pipelines" / f"{request.param}.yaml")
         pipeline.replay(log, out=folder / "run.mcap")
