@@ -55,7 +55,9 @@ class Chains:
 
     def __init__(self, spec: PipelineSpec, state: State) -> None:
         self._state = state
-        self._chains = [Chain(chain, state.timers) for chain in spec.chains]
+        self._chains = [
+            Chain(chain, state.timers, _leading(spec, chain.path[-1])) for chain in spec.chains
+        ]
         self._heads: dict[str, list[int]] = {}
         self._tails: dict[str, list[int]] = {}
         self._links: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
@@ -103,13 +105,16 @@ class Chains:
         """Whether a promise still has to be kept.
 
         Once releases have ceased, only where something newer may still come out, which is so while
-        any release is underway: what waits for a reader that is not released any more breaks no
-        promise, for the log ended before it did.
+        a release is underway that leads to the end of the chain: what waits for a reader that is
+        not released any more breaks no promise, for the log ended before it did.
         """
         if not watch.live:
             return False
         state = self._state
-        return not state.draining or (watch.chain.is_awaited and state.underway > 0)
+        chain = watch.chain
+        return not state.draining or (
+            chain.is_awaited and any(state.underway[name] for name in chain.leading)
+        )
 
     def limit_passed(self, watch: Watch) -> None:
         """Record a promise that is broken at this instant."""
@@ -124,11 +129,28 @@ class Chains:
         self._state.out.append(Record(broken))
 
 
-class Chain:
-    """One declared chain: what its newest output knows and rests on."""
+def _leading(spec: PipelineSpec, last: str) -> tuple[str, ...]:
+    """Return the stages by whose work a stage may come to publish, itself among them."""
+    stages = {stage.name: stage for stage in spec.stages}
+    found, waiting = dict[str, None](), [last]
+    while waiting:
+        name = waiting.pop()
+        if name in stages and name not in found:
+            found[name] = None
+            waiting += [item.source for item in stages[name].inputs]
+    return tuple(found)
 
-    def __init__(self, spec: ChainSpec, timers: Timers) -> None:
+
+class Chain:
+    """One declared chain: what its newest output knows and rests on.
+
+    Attributes:
+        leading: the stages by whose work its last stage may come to publish.
+    """
+
+    def __init__(self, spec: ChainSpec, timers: Timers, leading: tuple[str, ...]) -> None:
         self.spec = spec
+        self.leading = leading
         self.newest_ns: int | None = None
         self.known_ns: int | None = None
         self.resting_ns: int | None = None

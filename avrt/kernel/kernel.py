@@ -238,7 +238,7 @@ class Kernel:
             elif buffer is not None:
                 state.buffers.drop(buffer, state.out)
         if activation.decision is None:
-            state.underway -= 1
+            state.underway[name] -= 1
 
     def _activation_ended(self, activation: Activation) -> None:
         """Decide over an activation whose jobs have all ended."""
@@ -247,14 +247,14 @@ class Kernel:
             if buffer is not None:
                 self._releases.decide(activation, buffer)
             else:
-                self._state.underway -= 1
+                self._state.underway[activation.stage.name] -= 1
             return
         done = tuple(job.id for job in activation.jobs if job.output is not None)
         if done:
             self._voting[activation.id] = activation
             self._state.out.append(Vote(activation.id, done))
         else:
-            self._state.underway -= 1
+            self._state.underway[activation.stage.name] -= 1
 
     def _lose_stream(self, task: Task) -> None:
         if task.lost:  # it hung in this instant

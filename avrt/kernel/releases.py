@@ -141,7 +141,7 @@ class Releases:
         if buffer.heads:
             self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
-        state.underway -= 1
+        state.underway[activation.stage.name] -= 1
 
     def _distribute(self, buffer: Buffer, release_ns: int) -> None:
         """Give a message to everyone who reads its producer."""
@@ -169,7 +169,7 @@ class Releases:
     def _offer(self, index: int, place: int, buffer: Buffer) -> None:
         synchroniser = self._synchronisers[index]
         joined, is_new = synchroniser.offer(place, buffer)
-        self._state.underway += is_new
+        self._state.underway[synchroniser.stage.name] += is_new
         crowded_out = synchroniser.crowded_out()
         if crowded_out is not None:
             self._release_set(index, crowded_out, self._state.now_ns)
@@ -190,7 +190,7 @@ class Releases:
     def _release_set(self, index: int, released: SyncSet, release_ns: int) -> None:
         synchroniser = self._synchronisers[index]
         synchroniser.close(released)
-        self._state.underway -= 1
+        self._state.underway[synchroniser.stage.name] -= 1
         if not released.complete:
             stage = self._stages[index]
             missing = tuple(
@@ -215,7 +215,7 @@ class Releases:
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
     ) -> None:
         self._serial += 1
-        self._state.underway += 1
+        self._state.underway[self._stages[index].name] += 1
         self.pending.append((index, release_ns, self._serial, capture_ns, inputs))
 
     def release_pending(self) -> None:

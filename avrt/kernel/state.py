@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from avrt.kernel.timers import Timers
@@ -17,7 +18,7 @@ class State:
 
     Attributes:
         out: collects the commands of the call being handled.
-        underway: releases and open sets that may still come to publish something.
+        underway: by stage, releases and open sets that may still come to publish something.
     """
 
     def __init__(self, buffers: Buffers, mode: Mode) -> None:
@@ -27,4 +28,4 @@ class State:
         self.buffers = buffers
         self.mode = mode
         self.draining = False
-        self.underway = 0
+        self.underway: Counter[str] = Counter()

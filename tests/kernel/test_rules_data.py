@@ -566,3 +566,17 @@ def test_what_is_underway_when_the_log_ends_still_keeps_its_promise_or_breaks_it
     bench.at(25, Drain())
     bench.at(30)
     assert bench.records(ChainBroken) == [ChainBroken("c", 30, "reaction", 30, 0)]
+
+
+def test_what_others_still_do_when_the_log_ends_breaks_no_promise_either():
+    chain = ChainSpec(name="c", path=("radar", "fuse"), reaction_ns=30, age_ns=30)
+    fuse = stage("fuse", "lidar", sampled("radar", optional=True))
+    bench = Bench(fuse, stage("slow", "camera"), chains=[chain])
+    bench.arrive(0, "radar")
+    bench.arrive(10, "lidar")
+    bench.complete(12, 0)
+    bench.arrive(20, "radar")
+    bench.arrive(21, "camera")
+    bench.at(25, Drain())
+    bench.at(60)
+    assert bench.records(ChainBroken) == []
