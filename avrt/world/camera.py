@@ -22,6 +22,7 @@ from avrt.world import road
 from avrt.world.bodies import TAIL
 from avrt.world.boxes import FIXTURE, corners
 from avrt.world.mounting import CAMERA, ego_pose
+from avrt.world.traffic import EGO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,8 +198,7 @@ def _pixels(points: Array, depth: Array) -> Array:
 
 def _ground(view: View, scene: Scene, motion: Motion) -> Shapes:
     """Return field, verge, road and lines in strips from far to near."""
-    s, _ = scene.road.project(float(motion.x[0, 0]), float(motion.y[0, 0]), _guess(scene, motion))
-    cuts = _cuts(s)
+    cuts = _cuts(float(motion.s[0, EGO]))
     edges = np.array([band[:2] for band in BANDS])
     at, aside = np.meshgrid(cuts, edges.ravel(), indexing="ij")
     x, y, _ = scene.road.place(at, aside)
@@ -212,12 +212,6 @@ def _ground(view: View, scene: Scene, motion: Motion) -> Shapes:
     colours = np.array([band[2] for band in BANDS], np.float64)
     lit = np.broadcast_to(colours, (*shown.shape, 3))[shown]
     return Shapes(strips[shown], lit, np.full(len(lit), FIXTURE))
-
-
-def _guess(scene: Scene, motion: Motion) -> float:
-    """Return about where the vehicle is along the road."""
-    x, y, _ = scene.road.place(np.arange(0.0, road.AHEAD, 5.0), np.zeros(1))
-    return 5.0 * int(np.hypot(x - motion.x[0, 0], y - motion.y[0, 0]).argmin())
 
 
 def _cuts(s: float) -> Array:

@@ -132,6 +132,7 @@ class Motion(NamedTuple):
         vx, vy: velocity, world frame, m/s.
         speed: along where they face, m/s.
         acceleration: along the road, m/s^2, negative while they brake.
+        s: where they are along the road, metres.
     """
 
     x: Array
@@ -141,6 +142,7 @@ class Motion(NamedTuple):
     vy: Array
     speed: Array
     acceleration: Array
+    s: Array
 
 
 class Traffic:
@@ -205,7 +207,7 @@ class Traffic:
         return Motion(*np.moveaxis(mixed, 1, 0))
 
     def _row(self, acceleration: Array) -> Array:
-        """Return what `Motion` holds, for now: (7, U)."""
+        """Return what `Motion` holds, for now: (8, U)."""
         d, aside = self._sideways()
         x, y, heading = self.road.place(self._s, d)
         along = self._direction * self._v
@@ -213,7 +215,7 @@ class Traffic:
         vx = along * np.cos(heading) - aside * np.sin(heading)
         vy = along * np.sin(heading) + aside * np.cos(heading)
         yaw = heading + self._facing + slip
-        row = np.stack([x, y, yaw, vx, vy, np.hypot(vx, vy), acceleration])
+        row = np.stack([x, y, yaw, vx, vy, np.hypot(vx, vy), acceleration, self._s])
         if self._ego is not None:
             ego = self._ego
             cos, sin = math.cos(ego.yaw), math.sin(ego.yaw)
