@@ -186,7 +186,9 @@ def test_a_place_on_an_arc_is_found_again(curvature, along, aside):
     assert arc.along(*place) == pytest.approx((along, aside, heading), abs=1e-6)
 
 
-@pytest.mark.parametrize(("speed", "yaw_rate"), [(2.9, 1.0), (10.0, np.nan), (10.0, 0.0)])
+@pytest.mark.parametrize(
+    ("speed", "yaw_rate"), [(2.9, 1.0), (10.0, np.nan), (10.0, 0.0), (np.nan, 1.0)]
+)
 def test_a_slow_vehicle_or_an_unknown_rate_bends_nothing(speed, yaw_rate):
     assert Arc.of(speed, yaw_rate).curvature == 0
 

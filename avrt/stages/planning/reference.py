@@ -33,7 +33,7 @@ class Arc:
     @classmethod
     def of(cls, speed: float, yaw_rate: float) -> Arc:
         """Return the arc of a vehicle's motion, m/s and rad/s."""
-        if speed < SPEED_MIN or not math.isfinite(yaw_rate):
+        if not (speed >= SPEED_MIN and math.isfinite(yaw_rate)):
             return cls()
         curvature = max(-CURVATURE_MAX, min(CURVATURE_MAX, yaw_rate / speed))
         return cls(curvature if abs(curvature) > STRAIGHT else 0.0)
