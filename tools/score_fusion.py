@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from picture import Scene, scenes
 
+from avrt.payload.footprint import contains
 from avrt.payload.projection import box_corners, moved_box
-from avrt.stages.geometry import contains
 
 if TYPE_CHECKING:
     from avrt.payload import Box

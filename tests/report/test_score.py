@@ -24,8 +24,9 @@ from avrt.payload import (
     TrueObject,
     Truth,
 )
+from avrt.payload.projection import box_corners
 from avrt.report.score.detections import score_detections
-from avrt.report.score.images import corners, score_images
+from avrt.report.score.images import score_images
 from avrt.report.score.run import _read_truth
 from avrt.report.score.scenes import Present, Scenes, Sweeps, TrueWorld, on_others
 from avrt.report.score.tracks import score_tracks
@@ -204,7 +205,7 @@ def test_what_a_stage_says_of_no_place_is_false_and_of_no_probability_nothing():
 
 
 def test_the_corners_of_a_turned_box():
-    found = corners(Box(1.0, 2.0, 3.0, 4.0, 2.0, 1.5, math.pi / 2))
+    found = box_corners(Box(1.0, 2.0, 3.0, 4.0, 2.0, 1.5, math.pi / 2))
     assert found.max(axis=0) == pytest.approx((2.0, 4.0, 3.75))
     assert found.min(axis=0) == pytest.approx((0.0, 0.0, 2.25))
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from avrt.payload import Box
-from avrt.stages.geometry import anchored, half_extents, resized, wrapped
+from avrt.payload.footprint import half_extents
+from avrt.stages.geometry import anchored, resized, wrapped
 from avrt.stages.lidar.outline import fit
 
 CHECKED = settings(derandomize=True, deadline=None, max_examples=40)

@@ -73,7 +73,7 @@ class DetectionScore:
             **self.whole.data(),
             "labels": self.labels.data(),
             "by_range": [
-                {"from_m": RANGES[i], "to_m": _end(RANGES[i + 1]), **counts.data()}
+                {"from_m": RANGES[i], "to_m": end_of(RANGES[i + 1]), **counts.data()}
                 for i, counts in enumerate(self.by_range)
             ],
             "by_class": {name: self.by_class[name].data() for name in sorted(self.by_class)},
@@ -133,5 +133,6 @@ def range_of(distance: float) -> int:
     return next((i for i, end in enumerate(RANGES[1:]) if distance < end), last)
 
 
-def _end(value: float) -> float | None:
+def end_of(value: float) -> float | None:
+    """Return the upper edge of a bin, None for one that is open."""
     return value if math.isfinite(value) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +16,15 @@ import numpy as np
 from avrt.errors import DataFault
 from avrt.metrics.accuracy.matching import matched, overlap
 from avrt.metrics.accuracy.share import Share, spread
-from avrt.report.score.detections import RANGES, range_of
+from avrt.payload.projection import box_corners
+from avrt.report.score.detections import RANGES, end_of, range_of
 from avrt.report.score.scenes import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from avrt.model.message import Message
-    from avrt.payload import Box, ImageDetections
+    from avrt.payload import ImageDetections
     from avrt.report.score.scenes import Array, Scenes
 
 HEIGHT_MIN = 25.0
@@ -77,11 +77,11 @@ class ImageScore:
             "precision": self.precision.data(),
             "iou": spread(self.overlaps).data(),
             "by_height": [
-                {"from_px": HEIGHTS[i], "to_px": _end(HEIGHTS[i + 1]), **Share(*pair).data()}
+                {"from_px": HEIGHTS[i], "to_px": end_of(HEIGHTS[i + 1]), **Share(*pair).data()}
                 for i, pair in enumerate(self.by_height)
             ],
             "by_range": [
-                {"from_m": RANGES[i], "to_m": _end(RANGES[i + 1]), **Share(*pair).data()}
+                {"from_m": RANGES[i], "to_m": end_of(RANGES[i + 1]), **Share(*pair).data()}
                 for i, pair in enumerate(self.by_range)
             ],
         }
@@ -141,7 +141,7 @@ def _outlines(message: Message[ImageDetections], scenes: Scenes) -> list[Outline
     outlines: list[Outline] = []
     size = (found.width_px, found.height_px)
     for one in there:
-        points = corners(one.object.box) @ turn.T + shift
+        points = box_corners(one.object.box) @ turn.T + shift
         if points[:, 2].min() < DEPTH_MIN:
             continue
         sides, inside = _projected(points, found.info.projection, size)
@@ -166,16 +166,3 @@ def _projected(
     inside = float(np.prod(np.maximum(kept_high - kept_low, 0.0)))
     (left, top), (right, bottom) = kept_low.tolist(), kept_high.tolist()
     return (left, top, right, bottom), inside / area
-
-
-def corners(box: Box) -> Array:
-    """Return the eight corners of a box, (8, 3), in its frame."""
-    signs = np.array(list(product((-0.5, 0.5), repeat=3)))
-    along, across, up = (signs * (box.length, box.width, box.height)).T
-    cos, sin = math.cos(box.yaw), math.sin(box.yaw)
-    x, y = box.x + cos * along - sin * across, box.y + sin * along + cos * across
-    return np.column_stack((x, y, box.z + up))
-
-
-def _end(value: float) -> float | None:
-    return value if math.isfinite(value) else None

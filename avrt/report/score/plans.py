@@ -11,19 +11,19 @@ foreseen, or where the plan slowed down for something else.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from avrt.metrics.accuracy.share import Spread, spread
+from avrt.payload.footprint import half_extents
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.model.message import Message
-    from avrt.payload import Box, Plan
+    from avrt.payload import Plan
     from avrt.report.score.scenes import Scenes
 
 HALF_WAY = 1.2  # metres: half a vehicle, and a little
@@ -116,8 +116,9 @@ def _entries(scenes: Scenes) -> Iterator[tuple[int, int, str, float]]:
             beside.clear()
             continue
         for one in there:
-            ahead, aside = _nearest(one.object.box)
-            name = one.object.id
+            box, name = one.object.box, one.object.id
+            along, across = half_extents(box)
+            ahead, aside = box.x - along, abs(box.y) - across
             if not 0 < ahead < REACH:
                 beside.discard(name)
             elif aside >= HALF_WAY:
@@ -125,11 +126,3 @@ def _entries(scenes: Scenes) -> Iterator[tuple[int, int, str, float]]:
             elif name in beside and one.counts:
                 beside.discard(name)
                 yield at_ns, name, one.object.label, ahead
-
-
-def _nearest(box: Box) -> tuple[float, float]:
-    """Return how far the near side of a box is ahead, and how far its outline is aside, metres."""
-    cos, sin = abs(math.cos(box.yaw)), abs(math.sin(box.yaw))
-    along = cos * box.length / 2 + sin * box.width / 2
-    across = sin * box.length / 2 + cos * box.width / 2
-    return box.x - along, abs(box.y) - across

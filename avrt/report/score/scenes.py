@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from avrt.payload.footprint import contains
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -174,15 +175,9 @@ def on_others(
         if (
             not true_of[found].counts
             if found in true_of
-            else any(_holds(box, place) for box in others)
+            else any(contains(box, *place, 0.0) for box in others)
         )
     }
-
-
-def _holds(box: Box, place: tuple[float, float]) -> bool:
-    x, y = place[0] - box.x, place[1] - box.y
-    cos, sin = math.cos(box.yaw), math.sin(box.yaw)
-    return abs(cos * x + sin * y) <= box.length / 2 and abs(cos * y - sin * x) <= box.width / 2
 
 
 def parts(matrix: Matrix) -> tuple[Array, Array]:

@@ -18,11 +18,12 @@ from scipy.optimize import linear_sum_assignment
 
 from avrt.model.frames import IDENTITY
 from avrt.payload import Box
+from avrt.payload.footprint import contains
 from avrt.stages.fusion import tracking
 from avrt.stages.fusion.hypothesis import born, corrected, noise
 from avrt.stages.fusion.looks import Outcome, Seen
 from avrt.stages.fusion.planar import heading
-from avrt.stages.geometry import contains, wrapped
+from avrt.stages.geometry import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

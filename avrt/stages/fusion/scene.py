@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from avrt.payload.footprint import contains
 from avrt.stages.fusion.agreement import Agreement
 from avrt.stages.fusion.camera_model import CameraLook
 from avrt.stages.fusion.hypothesis import predicted
@@ -25,7 +26,6 @@ from avrt.stages.fusion.lidar_model import LidarLook
 from avrt.stages.fusion.looks import Outcome, Rules
 from avrt.stages.fusion.planar import Shift, Twist
 from avrt.stages.fusion.radar_model import RadarLook
-from avrt.stages.geometry import contains
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:

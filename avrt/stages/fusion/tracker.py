@@ -34,6 +34,7 @@ from avrt.payload import (
     Track,
     Tracks,
 )
+from avrt.payload.footprint import half_extents
 from avrt.stages.fusion.arrivals import HISTORY_NS, TrackerState, told_ahead
 from avrt.stages.fusion.camera_model import CameraLook
 from avrt.stages.fusion.history import History
@@ -42,7 +43,6 @@ from avrt.stages.fusion.looks import Rules
 from avrt.stages.fusion.planar import Twist, mounted
 from avrt.stages.fusion.radar_model import RadarLook, RadarView
 from avrt.stages.fusion.scene import RANKS, EgoLook, Scene, Steps, Unusable
-from avrt.stages.geometry import half_extents
 from avrt.stages.mounting import SPEED_SIGMA_MAX, is_known
 from avrt.stages.parameters import check_number, check_positive, check_probability
 from avrt.units import NS_PER_S

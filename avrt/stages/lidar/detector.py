@@ -19,8 +19,9 @@ from avrt.errors import SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
 from avrt.payload import Box, Detection, Detections
+from avrt.payload.footprint import contains
 from avrt.payload.projection import moved
-from avrt.stages.geometry import contains, resized
+from avrt.stages.geometry import resized
 from avrt.stages.lidar.clusters import Linking, cluster
 from avrt.stages.lidar.ground import GroundModel
 from avrt.stages.lidar.outline import Outlines, fit

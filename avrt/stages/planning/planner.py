@@ -28,7 +28,7 @@ import numpy as np
 
 from avrt.model.stage import Stage
 from avrt.payload import Plan, PlanCause
-from avrt.stages.geometry import half_extents
+from avrt.payload.footprint import half_extents
 from avrt.stages.parameters import check_not_negative, check_number, check_positive
 from avrt.stages.planning.reference import Arc
 from avrt.stages.planning.trajectories import (
