@@ -27,6 +27,7 @@ from avrt.logs.transforms import read_transforms
 from avrt.logs.truth import truth_topics
 from avrt.model.codec import encode, to_json
 from avrt.model.frames import Frames, merged
+from avrt.report.outputs import keep_apart
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
 
@@ -185,9 +186,7 @@ class Replay:
         read = [self._log] if loaded is None else [self._log, Path(loaded.path)]
         if self._recorded is not None:
             read.append(self._recorded)
-        for path in read:
-            if self._out.exists() and path.exists() and path.samefile(self._out):
-                raise SpecError(f"the run record would overwrite {path}; give another path")
+        keep_apart("the run record", self._out, read)
         own = {f"{prefix}{stage.name}" for stage in spec.stages for prefix in (OUTPUT, VIEW)}
         for source in spec.sources:
             if source.topic in {JOURNAL, EXECUTION, *own}:

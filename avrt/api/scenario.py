@@ -26,6 +26,7 @@ from avrt.logs.record.recorded import overhead_conditions
 from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import encode, to_json
 from avrt.report.anomalies import AnomalyReport
+from avrt.report.outputs import keep_apart
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
 
@@ -102,7 +103,7 @@ class Scenario:
         if out is None:
             result = run_scenario(self._prepared, seed, watch=watch)
             return Report(self._summary(result, conditions)), result.unmet
-        self._check_out(Path(out))
+        keep_apart("the run record", out, self.files)
         try:
             with RunRecord(
                 out,
@@ -153,9 +154,3 @@ class Scenario:
             end_ns=result.end_ns,
             decisions=result.decisions,
         )
-
-    def _check_out(self, out: Path) -> None:
-        """Refuse to write the record over a file that the scenario reads."""
-        for path in self.files:
-            if out.exists() and path.exists() and path.samefile(out):
-                raise SpecError(f"the run record would overwrite {path}; give another path")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.analysis.planner import planned
@@ -17,11 +16,13 @@ from avrt.logs.record.run_record import RunRecord
 from avrt.metrics.changes import compare_jobs
 from avrt.model.codec import encode, to_json
 from avrt.report.anomalies import AnomalyReport
+from avrt.report.outputs import keep_apart
 from avrt.report.summary import RunSummary
 from avrt.report.whatif import Side, WhatIfReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from avrt.config.changes import Changes
     from avrt.drivers.whatif import ChangeCost, RecordedRun
@@ -45,7 +46,7 @@ def what_if(run: str | Path, changes: Changes, out: str | Path | None = None) ->
     unchanged = repeat(recorded, recorded.spec)
     texts = changes.texts()
     if out is not None:
-        _check_out(Path(run), Path(out))
+        keep_apart("the run record", out, [run])
     conditions = read_conditions(
         log=recorded.conditions.get("log", ""),
         timing="recorded",
@@ -98,11 +99,6 @@ def _changed(recorded: RecordedRun, changes: Changes) -> tuple[PipelineSpec, Cha
     if spec.table is None:
         spec = planned(spec)
     return spec, cost_change(cost_rules(spec, changes.cost))
-
-
-def _check_out(run: Path, out: Path) -> None:
-    if out.exists() and out.samefile(run):
-        raise SpecError(f"the run record would overwrite {run}; give another path")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
+from avrt.report.outputs import keep_apart
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -60,6 +61,4 @@ def check_page(page: Path, *others: Path | None) -> None:
     if page.is_dir() or not page.parent.is_dir():
         what = "it is a folder" if page.is_dir() else f"there is no folder {page.parent}"
         raise SpecError(f"cannot write the page {page}: {what}")
-    for path in others:
-        if path is not None and path.resolve() == page.resolve():
-            raise SpecError(f"the page would overwrite {path}; give another path")
+    keep_apart("the page", page, others)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
 from avrt.errors import DamagedInputError, SpecError
+from avrt.report.outputs import keep_apart
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -64,6 +65,4 @@ def _check_out(options: Namespace) -> None:
         return
     if not options.out.parent.is_dir():
         raise SpecError(f"cannot write the profile {options.out}: no such folder; make it first")
-    for path in (options.log, options.pipeline):
-        if options.out.exists() and path.exists() and path.samefile(options.out):
-            raise SpecError(f"the profile would overwrite {path}; give another path")
+    keep_apart("the profile", options.out, (options.log, options.pipeline))

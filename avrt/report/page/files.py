@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
 from avrt.logs.record.run_file import RunFile
+from avrt.report.outputs import keep_apart
 from avrt.report.page import sections
 from avrt.report.page.assembly import assemble
 from avrt.report.page.charts import response_counts
@@ -162,8 +163,7 @@ def _classes(scene: Scene | None, runs: Sequence[Run]) -> list[str]:
 
 
 def _write(out: Path, record: Path, text: str | Html) -> None:
-    if out.exists() and record.exists() and out.samefile(record):
-        raise SpecError(f"the page would overwrite {record}; give another path")
+    keep_apart("the page", out, [record])
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -10,6 +10,7 @@ from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
+from avrt.report.outputs import keep_apart
 from avrt.report.trace.trace import trace
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class TraceWriter:
         self.watch: Watch | None = None
         if self._path is None:
             return
-        for other in keep:
-            if other is not None and _is_same(self._path, Path(other)):
-                raise SpecError(f"the trace would overwrite {other}; give another path")
+        keep_apart("the trace", self._path, keep)
         is_new = not self._path.exists()
         try:
             self._path.open("ab").close()
@@ -111,9 +110,3 @@ def _calls(run: RunFile) -> Iterator[Call]:
                 yield parse_entry(line.text)
             except ValueError:
                 return
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    if path.exists() and other.exists():
-        return path.samefile(other)
-    return path.resolve() == other.resolve()
