@@ -16,7 +16,7 @@ from avrt.logs.record.journal import Entry, parse_entry
 from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
-from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, StreamLost
+from avrt.model.events import Completed, DeviceLost, Failed, Hung, SegmentEnded, Started, StreamLost
 from avrt.model.execution import Sampled
 from avrt.model.segments import spinning
 from avrt.model.spec import placed_supplies
@@ -143,6 +143,8 @@ def read_works(entries: Iterable[Entry], spec: PipelineSpec) -> Iterator[Work]:
     for entry in entries:
         for event in entry.events:
             match event:
+                case Started() if event.job in works:
+                    works[event.job].began_ns = event.device_ns
                 case SegmentEnded() if event.job in works:
                     works[event.job].part_ended(entry.at_ns, ends)
                     ends += 1
@@ -227,6 +229,7 @@ class Work:
         supplies: of the devices that are not always there.
         parts: by segment, as far as they were begun.
         kept: the device whose slot it keeps meanwhile, if any.
+        began_ns: when the device began by its own clock, None if it did not say.
         end: how it ended, None if that was never reported.
         end_ns: when that was reported.
     """
@@ -236,6 +239,7 @@ class Work:
     supplies: Mapping[str, Supply] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=lambda: [Part()])
     kept: str | None = None
+    began_ns: int | None = None
     end: Completed | Failed | Hung | None = None
     end_ns: int = 0
 

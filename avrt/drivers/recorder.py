@@ -1,18 +1,17 @@
 """Writes a run record on a thread of its own, so that encoding a cloud delays no decision.
 
-What is to be written waits in one bounded queue and is written in that order, so the record is the
-same as if it had been written at once; a full queue makes the driver wait. Of messages, which may
-be large, fewer wait than of lines. Whatever goes wrong
-while writing (a full disk) is raised at the next thing to be written, or at the end.
+What is to be written waits in one backlog and is written in that order, so the record is the same
+as if it had been written at once. Whatever goes wrong while writing (a full disk) ends a replay: it
+is raised at the next thing to be written, or at the end. A live run goes on without its record.
 """
 
 from __future__ import annotations
 
-import threading
+import logging
 from functools import partial
-from queue import Queue
 from typing import TYPE_CHECKING
 
+from avrt.drivers.backlog import Backlog, Waiting
 from avrt.errors import AvrtError, FaultError
 from avrt.exec.runner import guarded, raised_by
 from avrt.logs.record.run_record import EXECUTION
@@ -23,31 +22,35 @@ if TYPE_CHECKING:
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
     from avrt.logs.raw import RawMessage
-    from avrt.logs.record.run_record import RunRecord
+    from avrt.logs.record.run_record import Record
     from avrt.model.message import Message
 
-WAITING_MAX = 256
-MESSAGES_MAX = 32
+log = logging.getLogger("avrt.drivers")
 
 
 class Recorder:
     """Takes everything that happens in a run; without a record it does nothing.
 
+    Args:
+        record: where it is written.
+        backlog: where it waits; by default one that makes the driver wait.
+        is_vital: whether a record that cannot be written ends the run.
+
     Attributes:
-        not_recorded: by stage, outputs that have no form in the record, and why the first has none.
+        not_recorded: by stage or source, messages that are not in the record, and why the first is
+            not.
+        failure: what went wrong while writing; nothing is written after it.
     """
 
-    def __init__(self, record: RunRecord | None) -> None:
+    def __init__(
+        self, record: Record | None, backlog: Backlog | None = None, *, is_vital: bool = True
+    ) -> None:
         self._record = record
+        self._is_vital = is_vital
         self._newest: dict[str, RawMessage] = {}
         self.not_recorded: dict[str, tuple[int, str]] = {}
-        self._queue: Queue[Callable[[], object] | None] = Queue(WAITING_MAX)
-        self._room = threading.Semaphore(MESSAGES_MAX)
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name="avrt-record", daemon=True)
-        self._ended = threading.Event()
-        if record is not None:
-            self._thread.start()
+        self.failure: BaseException | None = None
+        self._backlog = Waiting() if backlog is None and record is not None else backlog
 
     def journal(self, at_ns: int, line: str) -> None:
         """Record one journal entry."""
@@ -61,69 +64,75 @@ class Recorder:
         for raw in (item.raw_info, item.raw):
             if raw is not None and self._newest.get(raw.topic) is not raw:
                 self._newest[raw.topic] = raw
-                self._put_message(partial(self._record.input, raw.topic, raw))
+                self._put_message(item.source, partial(self._record.input, raw.topic, raw))
 
     def output(self, stage: str, message: Message[object]) -> None:
         """Record an output; one that has no form in the record is counted."""
         if self._record is not None:
-            self._put_message(partial(self._output, self._record, stage, message))
+            self._put_message(stage, partial(self._output, self._record, stage, message))
 
     def execution(self, task: str, index: int, result: Result, at_ns: int) -> None:
         """Record what a job took here."""
-        if self._record is None:
-            return
         item: dict[str, object] = {"task": task, "index": index, "host_ns": result.host_ns}
         if result.fault is not None:
             item["fault"] = str(result.fault)
-        self._put(partial(self._record.note, EXECUTION, item, at_ns))
+        self.note(EXECUTION, item, at_ns)
+
+    def note(self, topic: str, item: object, at_ns: int) -> None:
+        """Record any plain data."""
+        if self._record is not None:
+            self._put(partial(self._record.note, topic, item, at_ns))
 
     def close(self) -> None:
         """Wait until everything is written; Ctrl-C gives up what still waits.
 
         Raises:
-            OSError: something could not be.
+            OSError: something could not be, and that is vital.
         """
-        if self._record is None:
+        if self._backlog is None:
             return
         try:
-            self._finish()
+            self._backlog.close()
         except KeyboardInterrupt as stopped:
-            self._error = stopped
-            self._finish()
-        if self._error is not None:
-            raise self._error
-
-    def _finish(self) -> None:
-        self._queue.put(None)
-        self._ended.wait()  # join() takes a thread for ended once Ctrl-C has interrupted it
+            self.failure = stopped
+            self._backlog.close()
+        if self.failure is not None and (self._is_vital or not _is_of_the_disk(self.failure)):
+            raise self.failure
 
     def _put(self, call: Callable[[], object]) -> None:
-        if self._error is not None:
-            raise self._error
-        self._queue.put(call)
-
-    def _put_message(self, call: Callable[[], object]) -> None:
-        """Put what holds a message, once there is room for it."""
-        self._room.acquire()
-        self._put(partial(self._write_message, call))
-
-    def _write_message(self, call: Callable[[], object]) -> None:
-        try:
-            call()
-        finally:
-            self._room.release()
-
-    def _serve(self) -> None:
-        while (call := self._queue.get()) is not None:
-            if self._error is None and (error := raised_by(call)) is not None:
-                self._error = error
-                self._room.release(MESSAGES_MAX)  # nobody waits for what is not written any more
-        self._ended.set()
-
-    def _output(self, record: RunRecord, stage: str, message: Message[object]) -> None:
-        done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))
-        if done is True:
+        if self.failure is not None:
+            if self._is_vital:
+                raise self.failure
             return
-        why = done.detail if isinstance(done, FaultError) else "it has no form in JSON"
-        known, why = self.not_recorded.get(stage, (0, why))
-        self.not_recorded[stage] = (known + 1, why)
+        assert self._backlog is not None
+        self._backlog.put(partial(self._write, call))
+
+    def _put_message(self, name: str, call: Callable[[], object]) -> None:
+        """Put what holds a message, if there is room for it."""
+        if self.failure is not None and self._is_vital:
+            raise self.failure
+        assert self._backlog is not None
+        if self.failure is not None:
+            self._leave_out(name, "the record could not be written")
+        elif not self._backlog.put_message(partial(self._write, call)):
+            self._leave_out(name, "too many messages waited to be written")
+
+    def _write(self, call: Callable[[], object]) -> None:
+        if self.failure is None and (raised := raised_by(call)) is not None:
+            self.failure = raised
+            if not self._is_vital:
+                log.error("recording failed, the run goes on without it: %s", raised)
+
+    def _output(self, record: Record, stage: str, message: Message[object]) -> None:
+        done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))
+        if done is not True:
+            no_form = "it has no form in JSON"
+            self._leave_out(stage, done.detail if isinstance(done, FaultError) else no_form)
+
+    def _leave_out(self, name: str, why: str) -> None:
+        known, why = self.not_recorded.get(name, (0, why))
+        self.not_recorded[name] = (known + 1, why)
+
+
+def _is_of_the_disk(error: BaseException) -> bool:
+    return isinstance(error, OSError)

@@ -20,7 +20,7 @@ from avrt.drivers.prefetch import prefetched
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
-from avrt.drivers.worker import ReplayWorker
+from avrt.drivers.worker import StageWorker
 from avrt.errors import InputError, SpecError
 from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
@@ -110,8 +110,8 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     recorder = Recorder(record)
     write = None if record is None else recorder.journal
     journal = Journal(write, result.listen, both(result.figures.watch, watch))
-    worker = ReplayWorker(
-        spec, stages, timing, result.figures, recorder, hang_timeout_ns, _device_clock(clock)
+    worker = StageWorker(
+        spec, stages, timing, result.figures, recorder, hang_timeout_ns, clock and clock.at_ns
     )
     try:
         worker.warm()
@@ -158,7 +158,7 @@ def _came_to_its_end(loop: VirtualLoop | WallLoop, interrupts: Interrupts) -> bo
 
 def _loop(
     spec: PipelineSpec,
-    worker: ReplayWorker,
+    worker: StageWorker,
     feed: Iterator[tuple[int, Event]],
     journal: Journal,
     clock: WallClock | None,
@@ -167,13 +167,6 @@ def _loop(
     if clock is None:
         return VirtualLoop(spec, Kernel(spec), feed, worker, journal)
     return WallLoop(Kernel(spec), feed, worker, journal, clock)
-
-
-def _device_clock(clock: WallClock | None) -> Callable[[Result, int], int]:
-    """Return what gives the time when work ended: when it was reported, or the wall clock's."""
-    if clock is None:
-        return lambda _result, at_ns: at_ns
-    return lambda result, _at_ns: clock.at_ns(result.end_host_ns)
 
 
 def _check(spec: PipelineSpec, clock: WallClock | None) -> None:

@@ -10,17 +10,23 @@ it found them. So a late wake-up changes neither which message a release reads n
 publication time: releases never move to when the driver woke, and decisions follow from the log
 and from when jobs were reported ended. A job that ended in time and is reported after its due time
 is late, and counted as reported late.
+
+What other threads have to tell comes through one inbox, each piece as a call that makes the events
+of the moment at which the driver finds it: a job that ended, a sensor's message, a device that
+works again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt import clock
 from avrt.drivers.loop import KernelLoop, Worker
 from avrt.exec.process import quick_switching
-from avrt.model.events import Drain, Event
+from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +38,11 @@ if TYPE_CHECKING:
     from avrt.kernel import Kernel
     from avrt.model.commands import Abort, Dispatch, Preempt, Resume
     from avrt.model.events import Hung
+
+
+Finding: TypeAlias = Callable[[int], Sequence[Event]]
+"""Makes the events of what happened, given the pipeline time at which the driver finds it."""
+Inbox: TypeAlias = SimpleQueue[Finding]
 
 
 class WallWorker(Worker, Protocol):
@@ -47,6 +58,9 @@ class WallWorker(Worker, Protocol):
 
     def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
         """Begin a job."""
+
+    def reported(self, job: int, at_ns: int) -> Sequence[Event]:
+        """Tell how a job ended, and what follows from that."""
 
     def hung(self, job: int, at_ns: int) -> Hung:
         """Give up a job that does not answer."""
@@ -76,12 +90,12 @@ class WallClock:
         """Return the pipeline time of a reading of the host's clock."""
         return int((host_ns - self._zero_host_ns) * self.rate)
 
-    def take(self, ended: SimpleQueue[int], until_ns: int | None) -> int | None:
-        """Wait for a job to end, until a pipeline time at the latest; return it, or None."""
+    def take(self, inbox: Inbox, until_ns: int | None) -> Finding | None:
+        """Wait for something to come, until a pipeline time at the latest; return it, or None."""
         if until_ns is None:
-            return clock.take(ended, None)
+            return clock.take(inbox, None)
         host_ns = self._zero_host_ns + until_ns / self.rate
-        return clock.take(ended, max(0, int(host_ns) + 1 - clock.now_ns()))
+        return clock.take(inbox, max(0, int(host_ns) + 1 - clock.now_ns()))
 
 
 class WallLoop(KernelLoop):
@@ -89,21 +103,25 @@ class WallLoop(KernelLoop):
 
     Args:
         wall: pipeline time.
+        inbox: what comes from other threads; with one of the caller's, the run ends with the
+            `Drain` that comes through it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a loop is made of
         self,
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
         worker: WallWorker,
         journal: Notes,
         wall: WallClock,
+        inbox: Inbox | None = None,
     ) -> None:
         super().__init__(kernel, feed, worker, journal)
         self._streams = worker
         self._wall = wall
         self._patience_ns = int(worker.hang_timeout_ns * wall.rate)
-        self._ended: SimpleQueue[int] = SimpleQueue()
+        self._is_fed_by_others = inbox is not None
+        self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
         self._since_ns: dict[int, int] = {}
 
     def run(self) -> None:
@@ -113,18 +131,19 @@ class WallLoop(KernelLoop):
             self._go_on()
 
     def _go_on(self) -> None:
-        while (until_ns := self._until_ns()) is not None or self._since_ns:
-            ended = self._wait(until_ns)
+        while (until_ns := self._until_ns()) is not None or self._since_ns or self._awaits_drain:
+            found = self._wait(until_ns)
             now_ns = max(self._wall.now_ns(), self._kernel.now_ns)
-            events = [*self._ends(ended, now_ns), *self._hung(now_ns)]
+            events = [event for finding in found for event in finding(now_ns)]
+            events += self._hung(now_ns)
+            events.sort(key=_came_from_outside)
             self._catch_up(now_ns - bool(events))
             if events:
                 self._instant(now_ns, events)
 
-    def _ends(self, ended: list[int], now_ns: int) -> list[Event]:
-        """Return how jobs ended, those left out that were given up or lost before."""
-        known = [job for job in ended if self._since_ns.pop(job, None) is not None]
-        return [self._worker.end(job, now_ns) for job in known]
+    @property
+    def _awaits_drain(self) -> bool:
+        return self._is_fed_by_others and not self._drained
 
     def _until_ns(self) -> int | None:
         """Return when to wake up whatever happens, or None when nothing is planned."""
@@ -134,13 +153,13 @@ class WallLoop(KernelLoop):
             times.append(min(self._since_ns.values()) + self._patience_ns)
         return min((time for time in times if time is not None), default=None)
 
-    def _wait(self, until_ns: int | None) -> list[int]:
-        """Return the jobs that have ended, waiting for the first one or until a time."""
+    def _wait(self, until_ns: int | None) -> list[Finding]:
+        """Return what has come, waiting for the first of it or until a time."""
         with self._streams.interrupts.allowed():
-            first = self._wall.take(self._ended, until_ns)
+            first = self._wall.take(self._inbox, until_ns)
         if first is None:
             return []
-        return [first, *(self._ended.get() for _ in range(self._ended.qsize()))]
+        return [first, *(self._inbox.get() for _ in range(self._inbox.qsize()))]
 
     def _catch_up(self, until_ns: int) -> None:
         """Take in what was planned until then, inclusive, instant by instant."""
@@ -151,9 +170,20 @@ class WallLoop(KernelLoop):
 
     def _drain_at_the_end(self) -> None:
         """Let timer releases cease with the feed's last message."""
-        if self._next is None and not self._drained:
+        if self._next is None and not self._drained and not self._is_fed_by_others:
             self._drained = True
             self._step(self._kernel.now_ns, [Drain()])
+
+    def _step(self, at_ns: int, events: list[Event]) -> None:
+        if any(isinstance(event, Drain) for event in events):
+            self._drained = True
+        super()._step(at_ns, events)
+
+    def _ended(self, job: int, now_ns: int) -> Sequence[Event]:
+        """Report a job that ended, unless it was given up or lost before."""
+        if self._since_ns.pop(job, None) is None:
+            return ()
+        return self._streams.reported(job, now_ns)
 
     def _hung(self, now_ns: int) -> list[Event]:
         overdue = [
@@ -167,10 +197,15 @@ class WallLoop(KernelLoop):
         job = command.job
         self._since_ns[job] = self._wall.now_ns()  # a late driver takes none of its patience
         future = self._streams.submit(command, at_ns)
-        future.add_done_callback(lambda _: self._ended.put(job))
+        future.add_done_callback(lambda _: self._inbox.put(partial(self._ended, job)))
 
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         """Let aborted work go on: nothing stops it, and the kernel knows."""
 
     def _keep_only(self, jobs: tuple[int, ...]) -> None:
         self._since_ns = {job: since for job, since in self._since_ns.items() if job in jobs}
+
+
+def _came_from_outside(event: Event) -> bool:
+    """Put what the run's own work told before what came from elsewhere, as a what-if does."""
+    return isinstance(event, Arrived | DeviceLost | DeviceBack | Drain)

@@ -33,7 +33,17 @@ from avrt.logs.record.recorded import WHAT_IF, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.metrics.changes import JobLog
 from avrt.metrics.run import RunFigures
-from avrt.model.events import Arrived, Completed, Drain, Event, Failed, Hung, SegmentEnded, Voted
+from avrt.model.events import (
+    Arrived,
+    Completed,
+    Drain,
+    Event,
+    Failed,
+    Hung,
+    SegmentEnded,
+    Started,
+    Voted,
+)
 from avrt.model.segments import split
 
 if TYPE_CHECKING:
@@ -190,7 +200,8 @@ def repeat(
 
 def _is_outer(event: Event) -> bool:
     """Whether an event came from outside the run and not from its own work."""
-    return not isinstance(event, SegmentEnded | Completed | Failed | Hung | Voted | Drain)
+    inner = Started | SegmentEnded | Completed | Failed | Hung | Voted | Drain
+    return not isinstance(event, inner)
 
 
 def _fresh_handle(events: Sequence[Event]) -> int | None:
@@ -295,6 +306,18 @@ class _Repeater:
         ]
         return parts if work.end is not None else parts + worst_ns[len(parts) :]
 
+    def began(self, end: Event, at_ns: int) -> tuple[Started, ...]:
+        """Return what the device said of the beginning of work that ends now, if it said anything.
+
+        It is as long before the end as it was there.
+        """
+        if not isinstance(end, Completed | Failed):
+            return ()
+        work = self._recorded.works.get(self._keys[end.job])
+        if work is None or work.began_ns is None or work.end is None:
+            return ()
+        return (Started(end.job, at_ns - (work.end_ns - work.began_ns)),)
+
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         work = self._recorded.works.get(self._keys[job])
         match None if work is None else work.end:
@@ -350,7 +373,9 @@ class _RepeatLoop(VirtualLoop):
         self._segments: dict[int, int] = {}
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
-        super()._instant(at_ns, sorted(events, key=self._place))
+        ends = sorted(events, key=self._place)
+        told = [event for end in ends for event in (*self._repeater.began(end, at_ns), end)]
+        super()._instant(at_ns, told)
 
     def _place(self, end: Event) -> tuple[bool, int, int]:
         assert isinstance(end, SegmentEnded | Completed | Failed | Hung)

@@ -1,4 +1,4 @@
-"""The work of a replay: stages that really compute, and the messages between them.
+"""The work of a run: stages that really compute, and the messages between them.
 
 A job's computation is submitted to its stage's stream when the kernel dispatches it; the messages
 that the kernel knows by handle are kept here, from the moment that a job makes them until the
@@ -17,11 +17,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.draft import Draft, draft_of, epoch_of
-from avrt.errors import InputError, SoftwareFault, SpecError
+from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result, Stream, wait
 from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
-from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
+from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest
@@ -51,17 +51,19 @@ class _Running:
     inputs: Inputs
     start_ns: int
     release_ns: int
+    device: str
     future: Future[Result]
     waited: bool = False
     result: Result | None = None
 
 
-class ReplayWorker:
+class StageWorker:
     """Computes dispatched jobs and keeps the messages that the kernel knows by handle.
 
     Attributes:
         damage: the log's damage that ended the feed, or None.
         hangs: jobs that hung.
+        lost_devices: devices that broke and are not known to work again.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
@@ -75,21 +77,22 @@ class ReplayWorker:
         figures: RunFigures,
         recorder: Recorder,
         hang_timeout_ns: int,
-        device_ns: Callable[[Result, int], int],
+        host_ns: Callable[[int], int] | None = None,
     ) -> None:
         """Start the stages' streams.
 
-        `device_ns` gives the pipeline time at which a computation ended on its device, from its
-        result and the time of the report.
+        `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
+        work ends when its end is reported.
         """
         self._stages = {stage.name: stage for stage in spec.stages}
         self._timing = timing
         self._figures = figures
         self._recorder = recorder
         self.hang_timeout_ns = hang_timeout_ns
-        self._device_ns = device_ns
+        self._host_ns = host_ns
         self.damage: InputError | None = None
         self.hangs = 0
+        self.lost_devices: set[str] = set()
         self.interrupts = Interrupts()
         self._handles = count()
         self._messages: dict[int, Message[object]] = {}
@@ -120,28 +123,19 @@ class ReplayWorker:
         """Yield the log's messages as arrivals; damage ends the feed and is kept."""
         try:
             for item in log:
-                handle = next(self._handles)
-                stamp = Stamp(
-                    item.source,
-                    item.sequence,
-                    item.capture_ns,
-                    item.capture_ns,
-                    item.log_ns,
-                    item.frame,
-                    item.epoch,
-                )
-                origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
-                self._messages[handle] = Message(stamp, sealed(item.payload), origins)
                 self._recorder.input(item)
                 self.interrupts.check()
                 if progress is not None:
                     progress(item.log_ns)
-                yield (
-                    item.log_ns,
-                    Arrived(item.source, item.sequence, item.capture_ns, item.log_ns, handle),
-                )
+                yield item.log_ns, self.arrival(message_of(item))
         except InputError as damage:
             self.damage = damage
+
+    def arrival(self, message: Message[object]) -> Arrived:
+        """Keep a source's message; return the event that tells the kernel of it."""
+        handle, stamp = next(self._handles), message.stamp
+        self._messages[handle] = message
+        return Arrived(stamp.source, stamp.sequence, stamp.capture_ns, stamp.publish_ns, handle)
 
     # What the loop asks for
 
@@ -154,7 +148,9 @@ class ReplayWorker:
         }
         anew = self._begins_anew(stage, inputs)
         future = self._streams[command.task].submit(inputs, anew=anew)
-        running = _Running(stage, command.index, inputs, at_ns, command.release_ns, future)
+        running = _Running(
+            stage, command.index, inputs, at_ns, command.release_ns, command.device, future
+        )
         self._running[command.job] = running
         return future
 
@@ -184,7 +180,20 @@ class ReplayWorker:
             release_ns=running.release_ns,
             start_ns=running.start_ns,
         )
-        return Completed(job, handle, self._device_ns(result, at_ns))
+        done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
+        return Completed(job, handle, done_ns)
+
+    def reported(self, job: int, at_ns: int) -> list[Event]:
+        """Tell when a job began on its device and how it ended; a broken device is lost."""
+        running = self._running[job]
+        result, device = running.future.result(), running.device
+        assert self._host_ns is not None
+        began = Started(job, self._host_ns(result.start_host_ns))
+        events: list[Event] = [began, self.end(job, at_ns)]
+        if isinstance(result.fault, HardwareFault) and device not in self.lost_devices:
+            self.lost_devices.add(device)
+            events.append(DeviceLost(device))
+        return events
 
     def hung(self, job: int, at_ns: int) -> Hung:
         """Give up a job that has not answered for the hang timeout."""
@@ -255,6 +264,21 @@ class ReplayWorker:
             return False
         self._epochs[stage.name] = epoch
         return True
+
+
+def message_of(item: SourceMessage) -> Message[object]:
+    """Return a source's message as stages read it; nobody can change it any more."""
+    stamp = Stamp(
+        item.source,
+        item.sequence,
+        item.capture_ns,
+        item.capture_ns,
+        item.log_ns,
+        item.frame,
+        item.epoch,
+    )
+    origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
+    return Message(stamp, sealed(item.payload), origins)
 
 
 def input_shape(stage: StageSpec, inputs: Inputs) -> str:

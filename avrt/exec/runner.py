@@ -65,6 +65,11 @@ class Result:
     digest: bytes = b""
     end_host_ns: int = 0
 
+    @property
+    def start_host_ns(self) -> int:
+        """When it began, host clock."""
+        return self.end_host_ns - self.host_ns
+
 
 def run_job(
     name: str, stage: RunnableStage, inputs: Mapping[str, Message[object] | None]

@@ -53,7 +53,7 @@ def workers(monkeypatch):
     """The workers of the replays of this test, each with the most messages it ever held."""
     made = []
 
-    class Spied(replay.ReplayWorker):
+    class Spied(replay.StageWorker):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             self.messages_max = 0
@@ -63,5 +63,5 @@ def workers(monkeypatch):
             self.messages_max = max(self.messages_max, len(self._messages) + len(self._drafts))
             return super().obey(command, at_ns)
 
-    monkeypatch.setattr(replay, "ReplayWorker", Spied)
+    monkeypatch.setattr(replay, "StageWorker", Spied)
     return made

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from avrt.drivers.recorder import MESSAGES_MAX, WAITING_MAX, Recorder
+from avrt.drivers.backlog import MESSAGES_MAX, WAITING_MAX
+from avrt.drivers.recorder import Recorder
 from avrt.model.message import Message, Stamp
 
 FOREVER_S = 60
@@ -69,7 +70,7 @@ def test_ctrl_c_while_closing_gives_up_what_waits_and_nothing_is_written_after_i
 
     record = Slow()
     recorder = Recorder(record)
-    wait, calls = recorder._ended.wait, []
+    wait, calls = recorder._backlog._ended.wait, []
 
     def stop_and_wait():
         calls.append(1)
@@ -78,13 +79,13 @@ def test_ctrl_c_while_closing_gives_up_what_waits_and_nothing_is_written_after_i
         gate.set()
         wait()
 
-    recorder._ended.wait = stop_and_wait
+    recorder._backlog._ended.wait = stop_and_wait
     for i in range(100):
         recorder.journal(i, f"line {i}")
     assert entered.wait(FOREVER_S)
     with pytest.raises(KeyboardInterrupt):
         recorder.close()
-    assert recorder._ended.is_set()
+    assert recorder._backlog._ended.is_set()
     assert record.lines == [(0, "line 0")]
 
 

@@ -178,7 +178,7 @@ def hang(monkeypatch):
     So no test depends on how fast the host is; the timeout itself has its test in tests/exec.
     """
     hang = Hang()
-    wait = driver.ReplayWorker._wait
+    wait = driver.StageWorker._wait
 
     def wait_or_hang(self, running):
         if (running.stage.name, running.index) != ("stuck", 1):
@@ -188,7 +188,7 @@ def hang(monkeypatch):
         running.waited = True
         return None
 
-    monkeypatch.setattr(driver.ReplayWorker, "_wait", wait_or_hang)
+    monkeypatch.setattr(driver.StageWorker, "_wait", wait_or_hang)
     yield hang
     hang.gate.set()
 

@@ -36,7 +36,7 @@ class FakeWall:
     def now_ns(self):
         return self.at
 
-    def take(self, ended, until_ns):
+    def take(self, inbox, until_ns):
         self.waits += 1
         delay = self.delays[self.waits % len(self.delays)]
         ends = [until_ns] if until_ns is not None else []
@@ -45,7 +45,7 @@ class FakeWall:
         self.at = max(self.at, min(ends) + delay)
         while self.ends and self.ends[0][0] <= self.at:
             heappop(self.ends)[2].set_result(None)
-        return ended.get() if ended.qsize() else None
+        return inbox.get() if inbox.qsize() else None
 
 
 class FakeWorker(Script):
@@ -66,6 +66,9 @@ class FakeWorker(Script):
         if cost_ns is not None:
             heappush(self.wall.ends, (self.wall.at + cost_ns, command.job, future))
         return future
+
+    def reported(self, job, at_ns):
+        return [self.end(job, at_ns)]
 
     def hung(self, job, at_ns):
         self.given_up.append((job, at_ns))

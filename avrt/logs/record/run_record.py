@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from mcap.writer import CompressionType, Writer
 
@@ -41,6 +41,15 @@ VIEW = "/avrt/view/"
 CONDITIONS, RESULT = "avrt.conditions", "avrt.result"
 PIPELINE_JSON, PIPELINE_YAML = "avrt.pipeline.json", "avrt.pipeline.yaml"
 FRAME = "vehicle"
+
+
+class Record(Protocol):
+    """What takes a run while it goes on; see `RunRecord` for what each call means."""
+
+    def input(self, topic: str, raw: RawMessage) -> None: ...
+    def output(self, stage: str, message: Message[object]) -> bool: ...
+    def journal(self, entry: str, at_ns: int) -> None: ...
+    def note(self, topic: str, item: object, at_ns: int) -> None: ...
 
 
 class RunRecord:
