@@ -1,4 +1,4 @@
-"""What waits to be written: calls that a thread of their own makes, in order, while the run goes on.
+"""What waits to be written: calls that a thread of their own makes, in order, during the run.
 
 `Waiting` makes the driver wait when it is full: nothing is lost, and virtual time does not mind.
 `Passing` never makes it wait: at the wall clock the driver's thread only appends. Its own thread

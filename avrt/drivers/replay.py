@@ -13,65 +13,33 @@ by side, and a job takes what it takes here: see `wall`.
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from avrt.drivers.prefetch import prefetched
 from avrt.drivers.recorder import Recorder
+from avrt.drivers.result import RunResult
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker
-from avrt.errors import InputError, SpecError
+from avrt.errors import SpecError
 from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
-from avrt.metrics.distribution import Distribution
 from avrt.metrics.run import RunFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.execution import Timing
     from avrt.drivers.wall import WallClock
     from avrt.exec.process import Interrupts
-    from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
     from avrt.logs.record.journal import Watch
     from avrt.logs.record.run_record import RunRecord
-    from avrt.model.commands import Command
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
-
-
-@dataclass(slots=True)
-class ReplayResult:
-    """What a replay showed.
-
-    Attributes:
-        damage: the log's damage that ended the replay early, or None.
-        hangs: jobs that hung; with any, the run is not reproducible.
-        not_recorded: by stage, outputs that are not in the record, and why the first is not.
-        wakeup_late_ns: at the wall clock, how long after each planned instant the driver was there,
-            pipeline ns; empty in virtual time.
-    """
-
-    figures: RunFigures
-    decisions: str = ""
-    payloads: str = ""
-    end_ns: int = 0
-    damage: InputError | None = None
-    hangs: int = 0
-    interrupted: bool = False
-    not_recorded: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    wakeup_late_ns: Distribution = field(default_factory=Distribution)
-
-    def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
-        """Take in what the kernel decided."""
-        self.end_ns = at_ns
-        for command in commands:
-            self.figures.take(command)
 
 
 def replay(  # noqa: PLR0913 - all after the log is optional and named
@@ -85,7 +53,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     hang_timeout_ns: int = HANG_TIMEOUT_NS,
     progress: Callable[[int], None] | None = None,
     watch: Watch | None = None,
-) -> ReplayResult:
+) -> RunResult:
     """Run a log through a pipeline.
 
     Args:
@@ -103,16 +71,15 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         SpecError: the pipeline needs something that replay cannot do, or a stage cannot warm up.
         KeyboardInterrupt: a second Ctrl-C came, and the run ended wherever it was.
     """
-    _check(spec, clock)
+    check_drivable(spec, clock)
     set_threads(max(device.threads for device in spec.devices))
-    result = ReplayResult(RunFigures(spec))
+    result = RunResult(RunFigures(spec))
 
     recorder = Recorder(record)
     write = None if record is None else recorder.journal
     journal = Journal(write, result.listen, both(result.figures.watch, watch))
-    worker = StageWorker(
-        spec, stages, timing, result.figures, recorder, hang_timeout_ns, clock and clock.at_ns
-    )
+    host_ns = None if clock is None else clock.at_ns
+    worker = StageWorker(spec, stages, timing, result.figures, recorder, hang_timeout_ns, host_ns)
     try:
         worker.warm()
         with _ahead(log, clock) as items, frozen_garbage(), worker.interrupts:
@@ -169,12 +136,12 @@ def _loop(
     return WallLoop(Kernel(spec), feed, worker, journal, clock)
 
 
-def _check(spec: PipelineSpec, clock: WallClock | None) -> None:
-    """Refuse what this version cannot replay."""
+def check_drivable(spec: PipelineSpec, clock: WallClock | None) -> None:
+    """Refuse what stages that really compute cannot do in this version."""
     for stage in spec.stages:
         if stage.redundancy is not None:
             key = ("stages", stage.name, "redundancy")
-            raise SpecError("replay has no voter in this version; remove 'redundancy'", key)
+            raise SpecError("this version has no voter; remove 'redundancy'", key)
         if clock is not None and stage.segments:
             what = "a stage computes as one piece at the wall clock; remove 'segments'"
             raise SpecError(what, ("stages", stage.name, "segments"))

@@ -18,6 +18,7 @@ works again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
@@ -73,15 +74,21 @@ class WaitPoint(Protocol):
 
 
 class WallClock:
-    """Pipeline time at a rate of the host's clock, from `start` on."""
+    """Pipeline time at a rate of the host's clock, from `start` on.
+
+    Attributes:
+        started: is set once it runs.
+    """
 
     def __init__(self, rate: float = 1.0) -> None:
         self.rate = rate
+        self.started = threading.Event()
         self._zero_host_ns = 0
 
     def start(self) -> None:
         """Let pipeline time be zero now."""
         self._zero_host_ns = clock.now_ns()
+        self.started.set()
 
     def now_ns(self) -> int:
         return self.at_ns(clock.now_ns())
@@ -94,8 +101,11 @@ class WallClock:
         """Wait for something to come, until a pipeline time at the latest; return it, or None."""
         if until_ns is None:
             return clock.take(inbox, None)
-        host_ns = self._zero_host_ns + until_ns / self.rate
-        return clock.take(inbox, max(0, int(host_ns) + 1 - clock.now_ns()))
+        return clock.take(inbox, max(0, self.host_left_ns(until_ns)))
+
+    def host_left_ns(self, at_ns: int) -> int:
+        """Return how long it is to a pipeline time, host ns; not more than 0 when it has come."""
+        return self._zero_host_ns + int(at_ns / self.rate) + 1 - clock.now_ns()
 
 
 class WallLoop(KernelLoop):
@@ -107,7 +117,7 @@ class WallLoop(KernelLoop):
             `Drain` that comes through it.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a loop is made of
+    def __init__(
         self,
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],

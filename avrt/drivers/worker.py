@@ -64,6 +64,7 @@ class StageWorker:
         damage: the log's damage that ended the feed, or None.
         hangs: jobs that hung.
         lost_devices: devices that broke and are not known to work again.
+        device_lost: is told of each device that breaks.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
@@ -93,6 +94,7 @@ class StageWorker:
         self.damage: InputError | None = None
         self.hangs = 0
         self.lost_devices: set[str] = set()
+        self.device_lost: Callable[[str], None] | None = None
         self.interrupts = Interrupts()
         self._handles = count()
         self._messages: dict[int, Message[object]] = {}
@@ -192,6 +194,8 @@ class StageWorker:
         events: list[Event] = [began, self.end(job, at_ns)]
         if isinstance(result.fault, HardwareFault) and device not in self.lost_devices:
             self.lost_devices.add(device)
+            if self.device_lost is not None:
+                self.device_lost(device)
             events.append(DeviceLost(device))
         return events
 

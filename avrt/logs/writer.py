@@ -1,7 +1,6 @@
 """Writes an ordinary sensor log: MCAP with ROS 2 messages, as a recorder on a vehicle would.
 
-Used by the built-in demonstration log and by tests. Stamps are ns; log time equals the stamp unless
-it is given.
+Used by the built-in demonstration log and by tests.
 """
 
 from __future__ import annotations
@@ -9,49 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
 from mcap.writer import CompressionType, Writer
-from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import SpecError
-from avrt.logs.ros.message import (
-    cloud_message,
-    cloud_rows,
-    fix_message,
-    header,
-    imu_message,
-    target_rows,
-    twist,
-)
-from avrt.logs.ros.types import (
-    CAMERA_INFO,
-    CLOUD,
-    COMPRESSED_IMAGE,
-    FIX,
-    IMU,
-    ODOMETRY,
-    TRANSFORMS,
-    TRUE_OBJECTS,
-    TWIST,
-    known_types,
-    schema_text,
-)
-from avrt.logs.truth import truth_message
-from avrt.payload import PointCloud
+from avrt.logs.encode import Encoder
+from avrt.logs.ros.types import schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from avrt.payload import CameraInfo, Fix, Imu, Speed, Targets, Truth
-
-    Pose = tuple[float, float, float, float, float, float, float]
+    from collections.abc import Mapping
 
 CHUNK_BYTES = 1 << 20
 
 
-class LogWriter:
+class LogWriter(Encoder):
     """One sensor log while it is written."""
 
     def __init__(
@@ -70,136 +39,12 @@ class LogWriter:
             self._file = Path(path).open("wb")  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise SpecError(f"cannot create the log {path}: {error.strerror}") from None
-        self._store = known_types()
+        super().__init__()
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self._writer = Writer(self._file, chunk_size=chunk_bytes, compression=compression)
         self._writer.start(profile="ros2", library="avrt")
-
-    def add_cloud(  # noqa: PLR0913 - what a sweep has
-        self,
-        topic: str,
-        frame: str,
-        stamp_ns: int,
-        xyz: NDArray[np.float32],
-        intensity: NDArray[np.float32] | None = None,
-        *,
-        seconds: NDArray[np.float32] | None = None,
-        log_ns: int | None = None,
-    ) -> None:
-        """Add a sweep.
-
-        Args:
-            topic: of the message.
-            frame: of the points.
-            stamp_ns: when it begins.
-            xyz: (N, 3) metres.
-            intensity: (N,), or None.
-            seconds: (N,) when each point was measured, after the stamp, or None.
-            log_ns: when it was recorded.
-        """
-        rows = cloud_rows(PointCloud(xyz, intensity, seconds))
-        message = cloud_message(header(stamp_ns, frame), rows)
-        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_jpeg(
-        self, topic: str, frame: str, stamp_ns: int, jpeg: bytes, *, log_ns: int | None = None
-    ) -> None:
-        """Add an image that is already compressed."""
-        data = np.frombuffer(jpeg, np.uint8)
-        message = ros.sensor_msgs__msg__CompressedImage(header(stamp_ns, frame), "jpeg", data)
-        self._add(topic, COMPRESSED_IMAGE, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_camera_info(
-        self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None
-    ) -> None:
-        """Add the model of a rectified camera."""
-        message = ros.sensor_msgs__msg__CameraInfo(
-            header=header(stamp_ns, frame),
-            height=info.height_px,
-            width=info.width_px,
-            distortion_model="plumb_bob",
-            d=np.zeros(5),
-            k=info.projection[:, :3].ravel(),
-            r=np.eye(3).ravel(),
-            p=info.projection.ravel(),
-            binning_x=0,
-            binning_y=0,
-            roi=ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, do_rectify=False),
-        )
-        self._add(topic, CAMERA_INFO, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_imu(
-        self, topic: str, frame: str, stamp_ns: int, imu: Imu, *, log_ns: int | None = None
-    ) -> None:
-        """Add a reading of an inertial unit."""
-        message = imu_message(header(stamp_ns, frame), imu)
-        self._add(topic, IMU, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_fix(
-        self, topic: str, frame: str, stamp_ns: int, fix: Fix, *, log_ns: int | None = None
-    ) -> None:
-        """Add a position of a satellite receiver."""
-        message = fix_message(header(stamp_ns, frame), fix)
-        self._add(topic, FIX, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_speed(
-        self, topic: str, frame: str, stamp_ns: int, speed: Speed, *, log_ns: int | None = None
-    ) -> None:
-        """Add the vehicle's own speed."""
-        moving = twist(speed.speed, speed.yaw_rate)
-        message = ros.geometry_msgs__msg__TwistStamped(header(stamp_ns, frame), moving)
-        self._add(topic, TWIST, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_targets(
-        self, topic: str, frame: str, stamp_ns: int, targets: Targets, *, log_ns: int | None = None
-    ) -> None:
-        """Add a radar's cycle as a cloud of targets."""
-        message = cloud_message(header(stamp_ns, frame), target_rows(targets))
-        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
-
-    def add_transforms(
-        self, topic: str, stamp_ns: int, transforms: Sequence[tuple[str, str, Pose]]
-    ) -> None:
-        """Add mountings: parent, child, and the child's x, y, z (m) and quaternion x, y, z, w."""
-        stamped = [
-            ros.geometry_msgs__msg__TransformStamped(
-                header(stamp_ns, parent),
-                child,
-                ros.geometry_msgs__msg__Transform(
-                    ros.geometry_msgs__msg__Vector3(*at[:3]),
-                    ros.geometry_msgs__msg__Quaternion(*at[3:]),
-                ),
-            )
-            for parent, child, at in transforms
-        ]
-        self._add(topic, TRANSFORMS, ros.tf2_msgs__msg__TFMessage(stamped), stamp_ns)
-
-    def add_odometry(
-        self, topic: str, frames: tuple[str, str], stamp_ns: int, pose: Pose, speed: Speed
-    ) -> None:
-        """Add where the second of two frames is in the first one, and how it moves along itself.
-
-        `pose` is x, y, z (m) and the quaternion x, y, z, w.
-        """
-        geometry = ros.geometry_msgs__msg__Point, ros.geometry_msgs__msg__Quaternion
-        place, turn = geometry[0](*pose[:3]), geometry[1](*pose[3:])
-        message = ros.nav_msgs__msg__Odometry(
-            header(stamp_ns, frames[0]),
-            frames[1],
-            ros.geometry_msgs__msg__PoseWithCovariance(
-                ros.geometry_msgs__msg__Pose(place, turn), np.zeros(36)
-            ),
-            ros.geometry_msgs__msg__TwistWithCovariance(
-                twist(speed.speed, speed.yaw_rate), np.zeros(36)
-            ),
-        )
-        self._add(topic, ODOMETRY, message, stamp_ns)
-
-    def add_truth(self, topic: str, frame: str, stamp_ns: int, truth: Truth) -> None:
-        """Add what is really there."""
-        self._add(topic, TRUE_OBJECTS, truth_message(stamp_ns, frame, truth), stamp_ns)
 
     def add_raw(
         self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"
@@ -229,10 +74,6 @@ class LogWriter:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _add(self, topic: str, type_name: str, message: object, log_ns: int) -> None:
-        data = self._store.serialize_cdr(message, type_name)
-        self.add_raw(topic, type_name, log_ns, bytes(data))
 
     def _register(self, topic: str, type_name: str, encoding: str) -> int:
         if type_name not in self._schemas:

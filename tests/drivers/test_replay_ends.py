@@ -212,7 +212,7 @@ def test_replay_has_no_voter(make_drive, make_pipeline):
     spec = replace(spec, stages=(replace(stage, redundancy=RedundancySpec(copies=3)),))
     with open_log(make_drive(1)) as log:
         merged = MergedLog(log, spec.sources)
-        with pytest.raises(SpecError, match="replay has no voter"):
+        with pytest.raises(SpecError, match="this version has no voter"):
             replay(spec, {}, merged, ModelTiming(spec))
 
 

@@ -1,0 +1,135 @@
+"""Where live messages come from: threads that deliver each message when it is there.
+
+* `LogFeed`: a log, or a world that is made meanwhile, at its own pace: each message comes when
+  pipeline time reaches its log time, and never earlier.
+* `SourceFeed`: a source of the user's, which waits for its sensor.
+
+Whatever a feed delivers late is delivered late: the time at which a message came is the time at
+which its feed had it ready.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, cast
+
+from avrt.errors import InputError
+from avrt.logs.merge import SourceMessage
+from avrt.metrics.distribution import Distribution
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterable
+
+    from avrt.drivers.wall import WallClock
+    from avrt.logs.decode import Payload
+    from avrt.logs.raw import RawMessage
+    from avrt.model.source import Reading, Source
+
+    Deliver = Callable[[SourceMessage], None]
+
+POLL_NS = NS_PER_S // 5
+
+
+class Feed(Protocol):
+    """What one thread delivers.
+
+    Attributes:
+        name: of its thread.
+        damage: what ended it early, or None.
+    """
+
+    name: str
+    damage: InputError | None
+
+    def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
+        """Deliver everything, each message when it is there; return at the end or when stopped."""
+
+    def close(self) -> None:
+        """Let `run` return soon; called from another thread."""
+
+
+class LogFeed:
+    """Messages with log times, each delivered when that time has come.
+
+    Attributes:
+        late_ns: how long after its log time each message was delivered, pipeline ns.
+    """
+
+    name = "log"
+
+    def __init__(self, log: Iterable[SourceMessage], until_ns: int | None = None) -> None:
+        """Deliver the messages of a log that come before `until_ns`, all when None."""
+        self._log = log
+        self._until_ns = until_ns
+        self.damage: InputError | None = None
+        self.late_ns = Distribution()
+
+    def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
+        try:
+            for item in self._log:
+                if self._until_ns is not None and item.log_ns >= self._until_ns:
+                    return
+                wait_until(item.log_ns, wall, stopped)
+                if stopped.is_set():
+                    return
+                now_ns = wall.now_ns()
+                self.late_ns.add(now_ns - item.log_ns)
+                deliver(replace(item, log_ns=now_ns))
+        except InputError as damage:
+            self.damage = damage
+
+    def close(self) -> None:
+        pass
+
+
+class SourceFeed:
+    """Readings of a source that the user wrote; see `avrt.Source`."""
+
+    damage: InputError | None = None
+
+    def __init__(
+        self, name: str, frame: str, source: Source, encode: Callable[[Reading, int], RawMessage]
+    ) -> None:
+        """Deliver what `source` reads as messages of the source `name`.
+
+        `encode` gives a reading, captured at a pipeline time, its form in the record.
+        """
+        self.name = name
+        self._frame = frame
+        self._source = source
+        self._encode = encode
+
+    def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
+        self._source.open()
+        sequence = 0
+        while not stopped.is_set() and (reading := self._source.read()) is not None:
+            now_ns = wall.now_ns()
+            capture_ns = now_ns - int(reading.age_ns * wall.rate)
+            raw = self._encode(reading, capture_ns)
+            deliver(
+                SourceMessage(
+                    source=self.name,
+                    sequence=sequence,
+                    log_ns=now_ns,
+                    capture_ns=capture_ns,
+                    raw_header_ns=capture_ns,
+                    frame=reading.frame or self._frame,
+                    payload=cast("Payload", reading.payload),
+                    raw=raw,
+                )
+            )
+            sequence += 1
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def wait_until(at_ns: int, wall: WallClock, stopped: threading.Event) -> None:
+    """Wait for a pipeline time, or until stopped.
+
+    The time itself is waited for, so that no error adds up.
+    """
+    while (left_ns := wall.host_left_ns(at_ns)) > 0 and not stopped.is_set():
+        stopped.wait(min(left_ns, POLL_NS) / NS_PER_S)

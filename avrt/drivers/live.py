@@ -1,0 +1,264 @@
+"""Live: sensors, stages and devices in real time, under the same kernel as everything else.
+
+Who does what:
+
+* the driver's thread takes what came out of its inbox, calls the kernel, and starts jobs: nothing
+  else, and it never waits for anybody (`wall`);
+* a thread for each feed delivers messages (`feeds`, `mailbox`);
+* a thread for each stage computes (`exec.runner`);
+* one thread writes what happened, some milliseconds later (`backlog`);
+* the caller's thread waits, looks on, and takes Ctrl-C.
+
+The run is over when every feed is, when its time is up or when Ctrl-C comes: releases cease, and
+what is open finishes. A second Ctrl-C gives up what does not. A device that breaks is tried again
+(`revival`); meanwhile its stages run on its fallback.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from avrt.drivers.backlog import Passing
+from avrt.drivers.execution import MeasuredTiming
+from avrt.drivers.mailbox import Mailbox
+from avrt.drivers.recorder import Recorder
+from avrt.drivers.replay import check_drivable
+from avrt.drivers.result import RunResult
+from avrt.drivers.revival import Revival
+from avrt.drivers.wall import WallLoop
+from avrt.drivers.worker import StageWorker, message_of
+from avrt.exec.process import frozen_garbage, set_threads
+from avrt.exec.runner import HANG_TIMEOUT_NS, describe, raised_by
+from avrt.kernel import Kernel
+from avrt.logs.record.journal import Journal, both
+from avrt.metrics.run import RunFigures
+from avrt.model.events import Drain
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from avrt.config.binding import BoundStage
+    from avrt.drivers.feeds import Feed
+    from avrt.drivers.wall import Inbox, WallClock
+    from avrt.logs.merge import SourceMessage
+    from avrt.logs.record.journal import Watch
+    from avrt.logs.record.run_record import Record
+    from avrt.model.commands import Command
+    from avrt.model.events import Event
+    from avrt.model.spec import PipelineSpec
+
+LOOK_SECONDS = 0.25
+CLOSE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """How a live run goes, beside its pipeline.
+
+    Attributes:
+        duration_ns: pipeline time after which releases cease; None runs until the feeds end.
+        record: takes everything that happens, as far as it can keep up.
+        hang_timeout_ns: host time after which a stage counts as hung.
+        probe: tells whether a device that broke works again.
+        look: told the figures several times a second.
+        watch: told each call of the kernel, on the recorder's thread.
+    """
+
+    duration_ns: int | None = None
+    record: Record | None = None
+    hang_timeout_ns: int = HANG_TIMEOUT_NS
+    probe: Callable[[str], bool] = field(default=lambda _device: True)
+    look: Callable[[RunResult, int], None] | None = None
+    watch: Watch | None = None
+
+
+def live(
+    spec: PipelineSpec,
+    stages: Mapping[str, BoundStage],
+    feeds: Sequence[Feed],
+    wall: WallClock,
+    options: LiveOptions,
+) -> RunResult:
+    """Run a pipeline in real time.
+
+    Args:
+        spec: a checked pipeline.
+        stages: one instance per stage, by name.
+        feeds: what delivers the messages of its sources.
+        wall: pipeline time.
+        options: everything else.
+
+    Raises:
+        SpecError: the pipeline needs something that cannot be done live, or a stage cannot warm up.
+        KeyboardInterrupt: a second Ctrl-C came, and the run ended wherever it was.
+    """
+    check_drivable(spec, wall)
+    set_threads(max(device.threads for device in spec.devices))
+    result = RunResult(RunFigures(spec))
+    backlog = Passing()
+    recorder = Recorder(options.record, backlog, is_vital=False)
+    try:
+        worker = StageWorker(
+            spec,
+            stages,
+            MeasuredTiming(),
+            result.figures,
+            recorder,
+            options.hang_timeout_ns,
+            wall.at_ns,
+        )
+        try:
+            worker.warm()
+            with frozen_garbage():
+                _Run(spec, worker, feeds, wall, options, result, backlog, recorder).run()
+        finally:
+            worker.close()
+    finally:
+        recorder.close()
+    result.payloads = worker.digest.hexdigest()
+    result.hangs, result.not_recorded = worker.hangs, recorder.not_recorded
+    result.record_failure = "" if recorder.failure is None else str(recorder.failure)
+    return result
+
+
+class _Run:
+    """One live run, from the first message to the last job."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a run is made of
+        self,
+        spec: PipelineSpec,
+        worker: StageWorker,
+        feeds: Sequence[Feed],
+        wall: WallClock,
+        options: LiveOptions,
+        result: RunResult,
+        backlog: Passing,
+        recorder: Recorder,
+    ) -> None:
+        self._worker = worker
+        self._feeds = feeds
+        self._wall = wall
+        self._options = options
+        self._result = result
+        self._backlog = backlog
+        self._recorder = recorder
+        self._stopped = threading.Event()
+        self._ended = threading.Event()
+        self._drained = False
+        self._boxes = {source.name: Mailbox() for source in spec.sources}
+        self._open_feeds = len(feeds)
+        self._lock = threading.Lock()
+        self._raised: BaseException | None = None
+        self._inbox: Inbox = SimpleQueue()
+        write = None if options.record is None else recorder.journal
+        self._journal = Journal(write, result.listen, both(result.figures.watch, options.watch))
+        self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox)
+        revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)
+        worker.device_lost = revival.lost
+
+    def run(self) -> None:
+        """Start all threads, and wait for the driver's to end."""
+        driver = threading.Thread(target=self._drive, name="avrt-driver", daemon=True)
+        threads = [
+            threading.Thread(
+                target=self._feed, args=(feed,), name=f"avrt-feed-{feed.name}", daemon=True
+            )
+            for feed in self._feeds
+        ]
+        driver.start()
+        for thread in threads:
+            thread.start()
+        try:
+            self._look_on()
+        except KeyboardInterrupt:
+            self._result.interrupted = True
+            self._stop()
+            self._look_on()
+        finally:
+            self._stopped.set()
+            for feed in self._feeds:
+                feed.close()
+        for thread in threads:
+            thread.join(CLOSE_SECONDS)
+        if self._raised is not None:
+            raise self._raised
+        self._conclude()
+
+    def note(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Leave a call of the kernel to be written; this is the driver's journal."""
+        self._backlog.put(partial(self._journal.note, at_ns, events, commands))
+
+    # On the driver's thread
+
+    def _drive(self) -> None:
+        self._raised = raised_by(self._loop.run)
+        self._ended.set()
+
+    def _arrived(self, name: str, _now_ns: int) -> Sequence[Event]:
+        letter = None if self._drained else self._boxes[name].take()
+        if letter is None:
+            return ()
+        message, item = letter
+        self._recorder.input(item)
+        return (self._worker.arrival(message),)
+
+    def _drain(self, _now_ns: int) -> Sequence[Event]:
+        """End the releases; what comes later comes too late."""
+        if self._drained:
+            return ()
+        self._drained = True
+        return (Drain(),)
+
+    # On the threads of feeds
+
+    def _feed(self, feed: Feed) -> None:
+        self._wall.started.wait()
+        raised = raised_by(lambda: feed.run(self._deliver, self._wall, self._stopped))
+        if raised is not None:
+            self._result.source_faults[feed.name] = describe(raised)
+        with self._lock:
+            self._open_feeds -= 1
+            if self._open_feeds == 0:
+                self._inbox.put(self._drain)
+
+    def _deliver(self, item: SourceMessage) -> None:
+        self._boxes[item.source].put((message_of(item), item))
+        self._inbox.put(partial(self._arrived, item.source))
+
+    # On the caller's thread
+
+    def _look_on(self) -> None:
+        """Wait for the driver to end; look at the figures, and at the time, meanwhile."""
+        until_ns, look = self._options.duration_ns, self._options.look
+        while not self._ended.wait(self._wait_seconds(until_ns)):
+            now_ns = self._wall.now_ns()
+            if until_ns is not None and now_ns >= until_ns:
+                self._stop()
+                until_ns = None
+            if look is not None:
+                look(self._result, now_ns)
+
+    def _wait_seconds(self, until_ns: int | None) -> float:
+        if until_ns is None or not self._wall.started.is_set():
+            return LOOK_SECONDS
+        return max(0.0, min(LOOK_SECONDS, self._wall.host_left_ns(until_ns) / NS_PER_S))
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        for feed in self._feeds:
+            feed.close()
+        self._inbox.put(self._drain)
+
+    def _conclude(self) -> None:
+        """Take down what only the end knows, once everything noted is written."""
+        self._recorder.close()
+        result = self._result
+        result.decisions = self._journal.digest
+        result.wakeup_late_ns = self._loop.late_ns
+        result.dropped = {name: box.dropped for name, box in self._boxes.items() if box.dropped}
+        result.damage = next((f.damage for f in self._feeds if f.damage is not None), None)
