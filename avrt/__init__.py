@@ -4,7 +4,7 @@ One deterministic scheduling kernel runs live, in replay and in simulation. `imp
 torch is imported when something runs.
 """
 
-from avrt.api import Pipeline, Report, Stage, stage
+from avrt.api import Pipeline, Reading, Report, Source, Stage, stage
 from avrt.errors import AvrtError, FaultError, InputError, SpecError
 from avrt.logs.record.run_file import read_outputs
 from avrt.model.message import Message, Stamp
@@ -15,7 +15,9 @@ __all__ = [
     "InputError",
     "Message",
     "Pipeline",
+    "Reading",
     "Report",
+    "Source",
     "SpecError",
     "Stage",
     "Stamp",

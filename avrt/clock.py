@@ -24,6 +24,11 @@ def wall_date() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
+def epoch_ns() -> int:
+    """Return the date and time as ns since 1970 in UTC; it may jump."""
+    return time.time_ns()
+
+
 def take(queue: SimpleQueue[T], timeout_ns: int | None) -> T | None:
     """Wait for an item, an hour at the most, or less; return it, or None."""
     seconds = WAIT_SECONDS_MAX if timeout_ns is None else timeout_ns / 1e9

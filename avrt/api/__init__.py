@@ -7,6 +7,7 @@ print(report.jobs)
 
 from avrt.api.pipeline import Pipeline
 from avrt.api.report import Report
+from avrt.model.source import Reading, Source
 from avrt.model.stage import Stage, stage
 
-__all__ = ["Pipeline", "Report", "Stage", "stage"]
+__all__ = ["Pipeline", "Reading", "Report", "Source", "Stage", "stage"]

@@ -37,14 +37,20 @@ def check_loops(loops: int) -> None:
 
 def hang_timeout_ns(text: str | None) -> int:
     """Return the host time after which a stage counts as hung."""
+    found_ns = lasting_ns("hang timeout", text)
+    return HANG_TIMEOUT_NS if found_ns is None else found_ns
+
+
+def lasting_ns(what: str, text: str | None) -> int | None:
+    """Return a time that must be more than 0, None where none is given."""
     if text is None:
-        return HANG_TIMEOUT_NS
+        return None
     try:
         found_ns = duration_ns(str(text))
     except ValueError as error:
-        raise SpecError(f"hang timeout: {error}") from None
+        raise SpecError(f"{what}: {error}") from None
     if found_ns < 1:
-        raise SpecError(f"hang timeout: expected more than 0, found {text!r}")
+        raise SpecError(f"{what}: expected more than 0, found {text!r}")
     return found_ns
 
 

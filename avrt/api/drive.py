@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from avrt.logs.encode import Encoder
     from avrt.world import Reading, Scene
 
 START_NS = 1_700_000_000 * NS_PER_S  # the drive's own clock: an ordinary date, as in a real log
@@ -44,14 +45,14 @@ def write_drive(
     world = World(make_scene(scene, seed) if isinstance(scene, str) else scene, seconds)
     world.advance()
     with LogWriter(path) as log:
-        _add_mountings(log)
+        add_mountings(log)
         for reading in readings(world):
-            _add(log, reading)
+            add_reading(log, reading)
             if progress is not None:
                 progress(reading.log_ns)
 
 
-def _add_mountings(log: LogWriter) -> None:
+def add_mountings(log: Encoder) -> None:
     """Say where the sensors are, as a robot's description does: a latched topic of transforms."""
     transforms = [
         (VEHICLE, mounting.frame, (*mounting.place, *mounting.quaternion)) for mounting in MOUNTINGS
@@ -59,7 +60,8 @@ def _add_mountings(log: LogWriter) -> None:
     log.add_transforms("/tf_static", START_NS, transforms)
 
 
-def _add(log: LogWriter, reading: Reading) -> None:
+def add_reading(log: Encoder, reading: Reading) -> None:
+    """Add what a sensor read, at the time at which a recorder would get it."""
     topic, frame = reading.topic, reading.frame
     stamp_ns, log_ns = START_NS + reading.stamp_ns, START_NS + reading.log_ns
     match reading.payload:

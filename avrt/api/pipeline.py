@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
-from avrt.api.arguments import check_loops, hang_timeout_ns, wall_clock
+from avrt.api.arguments import check_loops, hang_timeout_ns, lasting_ns, wall_clock
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.errors import FaultError, InputError, SpecError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from avrt.api.report import Report
     from avrt.config.binding import BoundStage
+    from avrt.metrics.progress import Progress
     from avrt.model.spec import PipelineSpec, StageSpec
 
 T = TypeVar("T")
@@ -160,6 +161,56 @@ class Pipeline:
         check_loops(loops)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
         return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
+
+    def run(  # noqa: PLR0913 - all optional and named
+        self,
+        log: str | Path | None = None,
+        *,
+        world: str | None = None,
+        seed: int = 0,
+        rate: float = 1.0,
+        loops: int = 1,
+        duration: str | None = None,
+        record: str | Path | None = None,
+        force: bool = False,
+        hang_timeout: str | None = None,
+        look: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Run the pipeline in real time; Ctrl-C ends it as the end of its sources would.
+
+        Args:
+            log: a sensor log that feeds the sources, each message when it comes.
+            world: a scene of the built-in world that feeds them instead.
+            seed: of that scene.
+            rate: pipeline seconds in a second.
+            loops: how often the log is played, or how many drives the world makes.
+            duration: pipeline time after which no job is released, such as "60 s".
+            record: where to write the run record; none is written by default.
+            force: run even what is known to miss; the conditions say so.
+            hang_timeout: host time after which a stage counts as hung, such as "10 s".
+            look: told how the run stands, several times a second.
+
+        Raises:
+            SpecError: the pipeline, a topic or an argument is wrong.
+            InputError: the log cannot be used at all.
+        """
+        from avrt.api.live import Live, LiveRequest  # noqa: PLC0415 - brings torch
+
+        check_loops(loops)
+        request = LiveRequest(
+            log=None if log is None else Path(log),
+            world=world,
+            seed=seed,
+            loops=loops,
+            duration_ns=lasting_ns("duration", duration),
+            record=None if record is None else Path(record),
+            force=force,
+            hang_timeout_ns=hang_timeout_ns(hang_timeout),
+            look=look,
+        )
+        wall = wall_clock("wall", rate)
+        assert wall is not None
+        return Live(self, wall, request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

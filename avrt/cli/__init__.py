@@ -21,6 +21,7 @@ from avrt.cli import (
     profile,
     replay,
     report,
+    run,
     score,
     simulate,
     verify,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 BUG, INTERRUPTED = 70, 130
-COMMANDS = (demo, check, simulate, replay, verify, report, score, whatif, compare, profile)
+COMMANDS = (demo, check, simulate, replay, run, verify, report, score, whatif, compare, profile)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

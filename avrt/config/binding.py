@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from avrt.errors import SpecError, did_you_mean
+from avrt.model.source import Source
 from avrt.model.stage import FunctionStage, Stage, process_inputs
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from avrt.model.frames import Frames
-    from avrt.model.spec import StageSpec
+    from avrt.model.spec import SourceSpec, StageSpec
 
 _FAILURES = (
     ArithmeticError,
@@ -103,6 +104,29 @@ def build_target(stage: StageSpec, target: object) -> BoundStage:
     except _FAILURES as error:
         what = f"{function.__name__} cannot be made with these parameters: {_told(error)}"
         raise SpecError(what, ("stages", stage.name, "params")) from error
+    return made
+
+
+def build_source(source: SourceSpec, folder: Path | None = None) -> Source:
+    """Return the live source that `run` names, made with its `params`.
+
+    Raises:
+        SpecError: it cannot be found or made.
+    """
+    key = ("sources", source.name)
+    try:
+        found = resolve(source.run, folder)
+    except SpecError as error:
+        raise SpecError(error.what, (*key, "run")) from error.__cause__
+    title = getattr(found, "__name__", repr(found))
+    if not (isinstance(found, type) and issubclass(found, Source)):
+        what = f"{title} is no live source; derive it: class {title}(avrt.Source)"
+        raise SpecError(what, (*key, "run"))
+    try:
+        made: Source = found(**source.params)
+    except _FAILURES as error:
+        what = f"{title} cannot be made with these parameters: {_told(error)}"
+        raise SpecError(what, (*key, "params")) from error
     return made
 
 

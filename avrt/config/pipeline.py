@@ -41,7 +41,7 @@ from avrt.config.shape import (
     object_of,
     whole,
 )
-from avrt.config.stage_keys import STAGE_SHAPE, read_stage
+from avrt.config.stage_keys import STAGE_SHAPE, parameters, read_stage, reference
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import SpecError
 from avrt.model.graph import check
@@ -142,6 +142,8 @@ def _source(source_name: str, node: Node) -> SourceSpec:
     values = section(node, SOURCE_KEYS)
     if "info_topic" in values and values["type"] != "camera":
         raise node.mapping()["info"].fail("only a camera has 'info'; remove it")
+    if "params" in values and "run" not in values:
+        raise node.mapping()["params"].fail("these are parameters of a class; add 'run'")
     return build(SourceSpec, {"name": source_name, **values})
 
 
@@ -257,6 +259,20 @@ SOURCE_KEYS = (
         "latency_ns",
         duration,
         about="from a capture to the arrival of its message at least; 0 unless given",
+    ),
+    Key(
+        "run",
+        "run",
+        reference,
+        about="class of a live source: package.module:Name, or file.py:Name beside this file",
+        shape=whole(r"[^\n]+:[^:\n]+"),
+    ),
+    Key(
+        "params",
+        "params",
+        parameters,
+        about="parameters of that class's constructor",
+        shape={"type": "object"},
     ),
 )
 TABLE_KEYS = (

@@ -118,7 +118,7 @@ def _criticality(node: Node) -> Criticality:
     return Criticality[label.replace("-", "_")]
 
 
-def _reference(node: Node) -> str:
+def reference(node: Node) -> str:
     if not isinstance(node.value, str) or _REFERENCE.fullmatch(node.value) is None:
         raise node.fail(f'expected "package.module:Name" or "file.py:Name", found {node.shown}')
     return node.value
@@ -128,7 +128,7 @@ def _as_it_is(node: Node) -> object:
     return node  # a profile is read once the device is known
 
 
-def _params(node: Node) -> object:
+def parameters(node: Node) -> object:
     node.mapping("parameters by name")
     return plain(node)
 
@@ -159,7 +159,7 @@ STAGE_KEYS = (
     Key(
         "run",
         "run",
-        _reference,
+        reference,
         about="package.module:Name, or file.py:Name beside this file",
         shape=whole(r"[^\n]+:[^:\n]+"),
     ),
@@ -238,7 +238,7 @@ STAGE_KEYS = (
     Key(
         "params",
         "params",
-        _params,
+        parameters,
         about="parameters of the class's constructor",
         shape={"type": "object"},
     ),

@@ -88,8 +88,8 @@ class Passing:
 
     def __init__(self) -> None:
         self._calls: deque[Call] = deque()
-        self._put_messages = 0
-        self._made_messages = 0
+        self._messages = 0
+        self._counting = threading.Lock()
         self._stopped = threading.Event()
         self._making = threading.Lock()
         self._raised: BaseException | None = None
@@ -102,12 +102,14 @@ class Passing:
             self._make_all()
 
     def put_message(self, call: Call) -> bool:
-        if self._put_messages - self._made_messages >= PASSING_MESSAGES_MAX:
-            return False
-        self._put_messages += 1
+        with self._counting:
+            if self._messages >= PASSING_MESSAGES_MAX:
+                return False
+            self._messages += 1
 
         def make() -> None:
-            self._made_messages += 1
+            with self._counting:
+                self._messages -= 1
             call()
 
         self._calls.append(make)

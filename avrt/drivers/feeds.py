@@ -20,6 +20,7 @@ from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     import threading
+    from collections import deque
     from collections.abc import Callable, Iterable
 
     from avrt.drivers.wall import WallClock
@@ -37,10 +38,12 @@ class Feed(Protocol):
 
     Attributes:
         name: of its thread.
+        aside: messages for the record alone, or None.
         damage: what ended it early, or None.
     """
 
     name: str
+    aside: deque[RawMessage] | None
     damage: InputError | None
 
     def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
@@ -59,9 +62,18 @@ class LogFeed:
 
     name = "log"
 
-    def __init__(self, log: Iterable[SourceMessage], until_ns: int | None = None) -> None:
-        """Deliver the messages of a log that come before `until_ns`, all when None."""
+    def __init__(
+        self,
+        log: Iterable[SourceMessage],
+        until_ns: int | None = None,
+        aside: deque[RawMessage] | None = None,
+    ) -> None:
+        """Deliver the messages of a log that come before `until_ns`, all when None.
+
+        What is put into `aside` meanwhile is kept for the record, and no stage reads it.
+        """
         self._log = log
+        self.aside = aside
         self._until_ns = until_ns
         self.damage: InputError | None = None
         self.late_ns = Distribution()
@@ -87,14 +99,20 @@ class LogFeed:
 class SourceFeed:
     """Readings of a source that the user wrote; see `avrt.Source`."""
 
+    aside: deque[RawMessage] | None = None
     damage: InputError | None = None
 
     def __init__(
-        self, name: str, frame: str, source: Source, encode: Callable[[Reading, int], RawMessage]
+        self,
+        name: str,
+        frame: str,
+        source: Source,
+        encode: Callable[[Reading, int, int], RawMessage],
     ) -> None:
         """Deliver what `source` reads as messages of the source `name`.
 
-        `encode` gives a reading, captured at a pipeline time, its form in the record.
+        `encode` gives a reading its form in the record, from when it was captured and when it came,
+        pipeline ns.
         """
         self.name = name
         self._frame = frame
@@ -107,7 +125,7 @@ class SourceFeed:
         while not stopped.is_set() and (reading := self._source.read()) is not None:
             now_ns = wall.now_ns()
             capture_ns = now_ns - int(reading.age_ns * wall.rate)
-            raw = self._encode(reading, capture_ns)
+            raw = self._encode(reading, capture_ns, now_ns)
             deliver(
                 SourceMessage(
                     source=self.name,

@@ -17,7 +17,7 @@ what is open finishes. A second Ctrl-C gives up what does not. A device that bre
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from avrt.exec.process import frozen_garbage, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, describe, raised_by
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
+from avrt.metrics.progress import progress_of
 from avrt.metrics.run import RunFigures
 from avrt.model.events import Drain
 from avrt.units import NS_PER_S
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from avrt.logs.merge import SourceMessage
     from avrt.logs.record.journal import Watch
     from avrt.logs.record.run_record import Record
+    from avrt.metrics.progress import Progress
     from avrt.model.commands import Command
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
@@ -65,7 +67,7 @@ class LiveOptions:
         record: takes everything that happens, as far as it can keep up.
         hang_timeout_ns: host time after which a stage counts as hung.
         probe: tells whether a device that broke works again.
-        look: told the figures several times a second.
+        look: told how the run stands, several times a second.
         watch: told each call of the kernel, on the recorder's thread.
     """
 
@@ -73,7 +75,7 @@ class LiveOptions:
     record: Record | None = None
     hang_timeout_ns: int = HANG_TIMEOUT_NS
     probe: Callable[[str], bool] = field(default=lambda _device: True)
-    look: Callable[[RunResult, int], None] | None = None
+    look: Callable[[Progress], None] | None = None
     watch: Watch | None = None
 
 
@@ -154,6 +156,7 @@ class _Run:
         self._open_feeds = len(feeds)
         self._lock = threading.Lock()
         self._raised: BaseException | None = None
+        self._progress: Progress | None = None
         self._inbox: Inbox = SimpleQueue()
         write = None if options.record is None else recorder.journal
         self._journal = Journal(write, result.listen, both(result.figures.watch, options.watch))
@@ -218,7 +221,9 @@ class _Run:
 
     def _feed(self, feed: Feed) -> None:
         self._wall.started.wait()
-        raised = raised_by(lambda: feed.run(self._deliver, self._wall, self._stopped))
+        raised = raised_by(
+            lambda: feed.run(partial(self._deliver, feed), self._wall, self._stopped)
+        )
         if raised is not None:
             self._result.source_faults[feed.name] = describe(raised)
         with self._lock:
@@ -226,7 +231,9 @@ class _Run:
             if self._open_feeds == 0:
                 self._inbox.put(self._drain)
 
-    def _deliver(self, item: SourceMessage) -> None:
+    def _deliver(self, feed: Feed, item: SourceMessage) -> None:
+        while feed.aside:
+            self._recorder.aside(feed.aside.popleft())
         self._boxes[item.source].put((message_of(item), item))
         self._inbox.put(partial(self._arrived, item.source))
 
@@ -241,7 +248,18 @@ class _Run:
                 self._stop()
                 until_ns = None
             if look is not None:
-                look(self._result, now_ns)
+                self._backlog.put(partial(self._take_stock, now_ns))
+                if self._progress is not None:
+                    look(self._progress)
+
+    def _take_stock(self, now_ns: int) -> None:
+        """See how the run stands, on the thread that keeps the figures."""
+        progress = progress_of(self._result.figures, now_ns, self._loop.late_ns)
+        self._progress = replace(progress, dropped=self._dropped)
+
+    @property
+    def _dropped(self) -> dict[str, int]:
+        return {name: box.dropped for name, box in self._boxes.items() if box.dropped}
 
     def _wait_seconds(self, until_ns: int | None) -> float:
         if until_ns is None or not self._wall.started.is_set():
@@ -260,5 +278,5 @@ class _Run:
         result = self._result
         result.decisions = self._journal.digest
         result.wakeup_late_ns = self._loop.late_ns
-        result.dropped = {name: box.dropped for name, box in self._boxes.items() if box.dropped}
+        result.dropped = self._dropped
         result.damage = next((f.damage for f in self._feeds if f.damage is not None), None)

@@ -66,6 +66,11 @@ class Recorder:
                 self._newest[raw.topic] = raw
                 self._put_message(item.source, partial(self._record.input, raw.topic, raw))
 
+    def aside(self, raw: RawMessage) -> None:
+        """Record a message that no stage reads."""
+        if self._record is not None:
+            self._put_message(raw.topic, partial(self._record.input, raw.topic, raw))
+
     def output(self, stage: str, message: Message[object]) -> None:
         """Record an output; one that has no form in the record is counted."""
         if self._record is not None:

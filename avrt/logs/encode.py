@@ -26,6 +26,7 @@ from avrt.logs.ros.types import (
     CLOUD,
     COMPRESSED_IMAGE,
     FIX,
+    IMAGE,
     IMU,
     ODOMETRY,
     TRANSFORMS,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from avrt.payload import CameraInfo, Fix, Imu, Speed, Targets, Truth
+    from avrt.payload import CameraInfo, Fix, Image, Imu, Speed, Targets, Truth
 
     Pose = tuple[float, float, float, float, float, float, float]
 
@@ -85,6 +86,29 @@ class Encoder(ABC):
         data = np.frombuffer(jpeg, np.uint8)
         message = ros.sensor_msgs__msg__CompressedImage(header(stamp_ns, frame), "jpeg", data)
         self._add(topic, COMPRESSED_IMAGE, message, stamp_ns if log_ns is None else log_ns)
+
+    def add_image(
+        self, topic: str, frame: str, stamp_ns: int, image: Image, *, log_ns: int | None = None
+    ) -> None:
+        """Add an image as its camera gave it, raw or compressed."""
+        at_ns = stamp_ns if log_ns is None else log_ns
+        if not image.width_px:
+            message = ros.sensor_msgs__msg__CompressedImage(
+                header(stamp_ns, frame), image.encoding, image.data
+            )
+            self._add(topic, COMPRESSED_IMAGE, message, at_ns)
+            return
+        row = image.data.size // image.height_px
+        raw = ros.sensor_msgs__msg__Image(
+            header(stamp_ns, frame),
+            image.height_px,
+            image.width_px,
+            image.encoding,
+            0,
+            row,
+            image.data,
+        )
+        self._add(topic, IMAGE, raw, at_ns)
 
     def add_camera_info(
         self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None

@@ -26,6 +26,10 @@ class Distribution:
         """All values in the order in which they were added."""
         return tuple(self._values)
 
+    def newest(self, count: int) -> tuple[int, ...]:
+        """Return the values that were added last, at most so many."""
+        return tuple(self._values[-count:])
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -79,6 +79,7 @@ class SourceSpec:
         clock_offset_ns: added to the sensor's stamps; None means estimate it and tell.
         latency_ns: from a capture to its message's arrival at least; what comes on top of it is the
             jitter of the stages that it releases.
+        run: the class of a live source that reads the sensor; "" for one that a log or a bus feeds.
     """
 
     name: str
@@ -89,6 +90,8 @@ class SourceSpec:
     frame: str = ""
     clock_offset_ns: int | None = None
     latency_ns: int = 0
+    run: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from avrt.world.following import PlanFollower
 from avrt.world.lidar import HDL_32E, HDL_64E_FRONT, Beams
 from avrt.world.mounting import MOUNTINGS, VEHICLE
 from avrt.world.scenes import SCENES, Scene, make_scene
-from avrt.world.sensors import SENSORS, Reading, readings
+from avrt.world.sensors import SENSORS, Reading, expected, readings
 from avrt.world.traffic import Control, EgoState
 from avrt.world.world import SECONDS_MAX, EgoPose, World
 
@@ -31,6 +31,7 @@ __all__ = [
     "Scene",
     "World",
     "camera_info",
+    "expected",
     "make_scene",
     "readings",
 ]

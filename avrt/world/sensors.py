@@ -22,6 +22,8 @@ from avrt.world.world import EgoPose, World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from avrt.world.scenes import Scene
+
 Payload: TypeAlias = PointCloud | bytes | CameraInfo | Targets | Imu | Fix | Speed | Truth | EgoPose
 MS = 1_000_000
 JITTER_NS = MS
@@ -88,12 +90,30 @@ def readings(world: World) -> Iterator[Reading]:
     )
 
 
+def expected(scene: Scene, seconds: float) -> dict[str, int]:
+    """Return how many readings of each topic a world of this scene gives in so many seconds."""
+    end_ns = round(seconds * NS_PER_S)
+    return {
+        sensor.topic: sum(1 for _ in _times(scene, index, sensor, end_ns))
+        for index, sensor in enumerate(SENSORS)
+    }
+
+
 def _readings(world: World, index: int, sensor: Sensor, end_ns: int) -> Iterator[Reading]:
-    """Yield the readings of one sensor; the delay is more regular than the period is long."""
-    rng = np.random.default_rng((world.scene.seed, 50 + index))
+    """Yield the readings of one sensor."""
+    for log_ns, at_ns in _times(world.scene, index, sensor, end_ns):
+        yield Reading(log_ns, sensor.topic, sensor.frame, at_ns, sensor.read(world, at_ns))
+
+
+def _times(scene: Scene, index: int, sensor: Sensor, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield when a sensor's readings are recorded and stamped.
+
+    The delay is more regular than the period is long.
+    """
+    rng = np.random.default_rng((scene.seed, 50 + index))
     for at_ns in range(sensor.phase_ns, end_ns - sensor.span_ns, sensor.period_ns):
         late_ns = 0 if sensor.is_steady else int(rng.integers(JITTER_NS))
         log_ns = at_ns + sensor.span_ns + sensor.delay_ns + late_ns
         if log_ns >= end_ns:
             return
-        yield Reading(log_ns, sensor.topic, sensor.frame, at_ns, sensor.read(world, at_ns))
+        yield log_ns, at_ns

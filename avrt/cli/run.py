@@ -1,0 +1,118 @@
+"""`avrt run PIPELINE`: in real time, from sensors, a log or the built-in world."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+
+from avrt.api import Pipeline
+from avrt.cli.output import add_json_option, stdout_kept
+from avrt.cli.page import add_page_option, recorded_for
+from avrt.cli.replay import finish
+from avrt.exec.runner import HANG_TIMEOUT_NS
+from avrt.report.live_table import live_table
+from avrt.report.page import write_page
+from avrt.units import format_ns
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+    from collections.abc import Callable, Iterator
+
+    from avrt.metrics.progress import Progress
+    from avrt.model.spec import PipelineSpec
+
+
+def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a pipeline in real time",
+        description="Run a pipeline in real time: messages come when they come, every stage "
+        "computes on a stream of its own. Sources with 'run' read their sensors; a log or the "
+        "built-in world feeds the others. Ctrl-C ends the run: what is open finishes, and the "
+        "record is whole.",
+    )
+    parser.add_argument("pipeline", type=Path, metavar="PIPELINE", help="a pipeline file (YAML)")
+    feed = parser.add_mutually_exclusive_group()
+    feed.add_argument("--log", type=Path, metavar="LOG", help="play this log, message by message")
+    feed.add_argument(
+        "--world",
+        metavar="SCENE",
+        help="a scene of the built-in world (default: cut_in, where nothing else feeds a source)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the world (default: 0)")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=1.0,
+        metavar="R",
+        help="pipeline seconds in a second (default: 1)",
+    )
+    parser.add_argument(
+        "--loops",
+        type=int,
+        default=1,
+        metavar="N",
+        help="play the log, or make drives of the world, so many times (default: 1)",
+    )
+    parser.add_argument(
+        "--duration", metavar="TIME", help="release no job after this, such as 60s (default: all)"
+    )
+    parser.add_argument("--record", type=Path, metavar="RUN", help="write the run record here")
+    parser.add_argument(
+        "--force", action="store_true", help="run even what is known to miss, see avrt check"
+    )
+    parser.add_argument(
+        "--hang-timeout",
+        default=format_ns(HANG_TIMEOUT_NS),
+        metavar="TIME",
+        help="host time after which a stage counts as hung (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--fail-on-miss",
+        action="store_true",
+        help="exit 1 if a job was not met or a chain promise was broken",
+    )
+    add_page_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    others = (options.log, options.pipeline)
+    with recorded_for(options.report, options.record, *others) as record:
+        pipeline = Pipeline.load(options.pipeline)
+        shown = table_shown(pipeline.declared, wanted=not options.json)
+        with stdout_kept(clean=options.json), shown as look:
+            report = pipeline.run(
+                options.log,
+                world=options.world,
+                seed=options.seed,
+                rate=options.rate,
+                loops=options.loops,
+                duration=options.duration,
+                record=record,
+                force=options.force,
+                hang_timeout=options.hang_timeout,
+                look=look,
+            )
+        if record != options.record:
+            report.summary.record = None
+        if options.report is not None:
+            assert record is not None
+            write_page(options.report, record, report.summary)
+    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
+
+
+@contextmanager
+def table_shown(spec: PipelineSpec, *, wanted: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Give something to tell how a run stands; shown on a terminal only."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
+    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
+        yield lambda progress: live.update(live_table(spec, progress), refresh=True)

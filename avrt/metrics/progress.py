@@ -1,0 +1,72 @@
+"""What somebody who watches a run wants to see of it: cheap to make, several times a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from avrt.metrics.distribution import Distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from avrt.metrics.run import RunFigures
+
+RECENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """One stage so far.
+
+    Attributes:
+        jobs: how many were released, and how many had each outcome; see `StageFigures.jobs`.
+        reported_late: of the late ones, those that the device had done in time.
+        recent_ns: p50, p95, p99, max and count of the last RECENT responses.
+    """
+
+    jobs: Mapping[str, int]
+    reported_late: int
+    recent_ns: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run so far; the caller adds what only the driver knows.
+
+    Attributes:
+        driver_late_ns: of the driver at planned instants, the last RECENT ones.
+        dropped: by source, messages that gave way to newer ones.
+        lost: devices and streams that are lost now.
+    """
+
+    at_ns: int
+    stages: Mapping[str, StageProgress]
+    driver_late_ns: Mapping[str, int | None]
+    lost: tuple[str, ...] = ()
+    faults: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -> Progress:
+    """Return how a run stands at a pipeline time."""
+    stages = {
+        name: StageProgress(stage.jobs(), stage.reported_late, recent(stage.response))
+        for name, stage in figures.stages.items()
+    }
+    lost: dict[str, None] = {}
+    for record in figures.resources:
+        if record.state == "lost":
+            lost[record.name] = None
+        else:
+            lost.pop(record.name, None)
+    faults = dict(figures.faults)
+    return Progress(at_ns, stages, recent(driver_late_ns), tuple(lost), faults)
+
+
+def recent(figure: Distribution) -> dict[str, int | None]:
+    """Return the summary of the newest values."""
+    newest = Distribution()
+    for value in figure.newest(RECENT):
+        newest.add(value)
+    return newest.summary()
