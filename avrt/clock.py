@@ -29,6 +29,11 @@ def epoch_ns() -> int:
     return time.time_ns()
 
 
+def sleep(seconds: float) -> None:
+    """Let other threads run for a while."""
+    time.sleep(seconds)
+
+
 def take(queue: SimpleQueue[T], timeout_ns: int | None) -> T | None:
     """Wait for an item, an hour at the most, or less; return it, or None."""
     seconds = WAIT_SECONDS_MAX if timeout_ns is None else timeout_ns / 1e9

@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
     from avrt.model.source import Reading
     from avrt.model.spec import PipelineSpec, SourceSpec
 
-WORLD_AHEAD = 256
-"""Messages that the world may be ahead: about a second, so that a busy moment starves nobody."""
 SCENE = "cut_in"
 
 
@@ -73,6 +72,7 @@ class LiveRequest:
     record: Path | None = None
     force: bool = False
     hang_timeout_ns: int
+    preparing: Callable[[int], None] | None = None
     look: Callable[[Progress], None] | None = None
 
 
@@ -108,6 +108,10 @@ class Live:
             )
             if record is not None and reader is not None and request.log is not None:
                 copy_truth(reader, record)
+            if isinstance(reader, WorldReader):
+                slots = sum(device.slots for device in spec.devices)
+                has_core = len(os.sched_getaffinity(0)) > slots
+                reader.wait_ahead(request.duration_ns, request.preparing, has_core=has_core)
             options = LiveOptions(
                 duration_ns=request.duration_ns,
                 record=record,
@@ -172,7 +176,7 @@ class Live:
         """Return what delivers the messages of all sources."""
         feeds: list[Feed] = []
         if log is not None:
-            ahead = prefetched(with_models(log, spec.cameras), WORLD_AHEAD)
+            ahead = prefetched(with_models(log, spec.cameras))
             opened.callback(ahead.close)
             aside = reader.aside if isinstance(reader, WorldReader) else None
             feeds.append(LogFeed(ahead, self._request.duration_ns, aside))

@@ -174,6 +174,7 @@ class Pipeline:
         record: str | Path | None = None,
         force: bool = False,
         hang_timeout: str | None = None,
+        preparing: Callable[[int], None] | None = None,
         look: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Run the pipeline in real time; Ctrl-C ends it as the end of its sources would.
@@ -188,6 +189,7 @@ class Pipeline:
             record: where to write the run record; none is written by default.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
+            preparing: told how much of the world is made before the run begins, ns.
             look: told how the run stands, several times a second.
 
         Raises:
@@ -206,6 +208,7 @@ class Pipeline:
             record=None if record is None else Path(record),
             force=force,
             hang_timeout_ns=hang_timeout_ns(hang_timeout),
+            preparing=preparing,
             look=look,
         )
         wall = wall_clock("wall", rate)

@@ -17,7 +17,7 @@ from avrt.cli.replay import finish
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.live_table import live_table
 from avrt.report.page import write_page
-from avrt.units import format_ns
+from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from avrt.metrics.progress import Progress
     from avrt.model.spec import PipelineSpec
+
+    Preparing = Callable[[int], None] | None
+    Look = Callable[[Progress], None] | None
 
 
 def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
@@ -86,8 +89,11 @@ def run(options: Namespace) -> int:
     others = (options.log, options.pipeline)
     with recorded_for(options.report, options.record, *others) as record:
         pipeline = Pipeline.load(options.pipeline)
-        shown = table_shown(pipeline.declared, wanted=not options.json)
-        with stdout_kept(clean=options.json), shown as look:
+        wanted = not options.json
+        with (
+            stdout_kept(clean=options.json),
+            screen(pipeline.declared, wanted=wanted) as (preparing, look),
+        ):
             report = pipeline.run(
                 options.log,
                 world=options.world,
@@ -98,6 +104,7 @@ def run(options: Namespace) -> int:
                 record=record,
                 force=options.force,
                 hang_timeout=options.hang_timeout,
+                preparing=preparing,
                 look=look,
             )
         if record != options.record:
@@ -109,10 +116,17 @@ def run(options: Namespace) -> int:
 
 
 @contextmanager
-def table_shown(spec: PipelineSpec, *, wanted: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Give something to tell how a run stands; shown on a terminal only."""
+def screen(spec: PipelineSpec, *, wanted: bool) -> Iterator[tuple[Preparing, Look]]:
+    """Give what to tell how the preparation and the run stand; shown on a terminal only."""
     if not (wanted and sys.stderr.isatty()):
-        yield None
+        yield None, None
         return
     with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
-        yield lambda progress: live.update(live_table(spec, progress), refresh=True)
+
+        def prepare(made_ns: int) -> None:
+            live.update(f"making the world: {made_ns / NS_PER_S:.1f} s", refresh=True)
+
+        def look(progress: Progress) -> None:
+            live.update(live_table(spec, progress), refresh=True)
+
+        yield prepare, look
