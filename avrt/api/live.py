@@ -240,6 +240,7 @@ def _summary(
         interrupted=result.interrupted,
         not_recorded=result.not_recorded,
         wakeup_late_ns=result.wakeup_late_ns.summary(),
+        record_failure=result.record_failure,
         damage=[] if result.damage is None else [str(result.damage)],
     )
 

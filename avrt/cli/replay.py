@@ -137,6 +137,9 @@ def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
         show(render(report.summary))
     if report.summary.interrupted:
         return 130
+    if report.summary.record_failure:
+        print("avrt: exit 1: the record could not be written", file=sys.stderr)
+        return 1
     broken = fail_on_miss and report.summary.figures.broken_promises
     if broken or report.summary.broken_guarantees:
         print(f"avrt: exit 1: {broken_promises(report.summary)}", file=sys.stderr)

@@ -146,10 +146,13 @@ class WallLoop(KernelLoop):
             now_ns = max(self._wall.now_ns(), self._kernel.now_ns)
             events = [event for finding in found for event in finding(now_ns)]
             events += self._hung(now_ns)
-            events.sort(key=_came_from_outside)
+            is_over = Drain() in events
+            events = sorted((e for e in events if e != Drain()), key=_came_from_outside)
             self._catch_up(now_ns - bool(events))
             if events:
                 self._instant(now_ns, events)
+            if is_over:
+                self._drain(now_ns)
 
     @property
     def _awaits_drain(self) -> bool:
@@ -181,13 +184,12 @@ class WallLoop(KernelLoop):
     def _drain_at_the_end(self) -> None:
         """Let timer releases cease with the feed's last message."""
         if self._next is None and not self._drained and not self._is_fed_by_others:
-            self._drained = True
-            self._step(self._kernel.now_ns, [Drain()])
+            self._drain(self._kernel.now_ns)
 
-    def _step(self, at_ns: int, events: list[Event]) -> None:
-        if any(isinstance(event, Drain) for event in events):
-            self._drained = True
-        super()._step(at_ns, events)
+    def _drain(self, at_ns: int) -> None:
+        """Let releases cease, by a call of its own: as a what-if does it."""
+        self._drained = True
+        self._step(at_ns, [Drain()])
 
     def _ended(self, job: int, now_ns: int) -> Sequence[Event]:
         """Report a job that ended, unless it was given up or lost before."""
@@ -218,4 +220,4 @@ class WallLoop(KernelLoop):
 
 def _came_from_outside(event: Event) -> bool:
     """Put what the run's own work told before what came from elsewhere, as a what-if does."""
-    return isinstance(event, Arrived | DeviceLost | DeviceBack | Drain)
+    return isinstance(event, Arrived | DeviceLost | DeviceBack)

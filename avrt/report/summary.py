@@ -42,6 +42,7 @@ class RunSummary:
         wakeup_late_ns: at the wall clock, how late the driver was at planned instants; pipeline ns.
         damage: what was wrong with the log or the record, one line each.
         complete: the run came to its own end and its record was closed.
+        record_failure: why a live run could not go on recording; "" when it could.
     """
 
     pipeline: PipelineSpec
@@ -60,6 +61,7 @@ class RunSummary:
     damage: list[str] = field(default_factory=list)
     record: str | None = None
     complete: bool = True
+    record_failure: str = ""
     _bounds: BoundsCheck | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -114,6 +116,7 @@ class RunSummary:
             "complete": self.complete,
             "damage": self.damage,
             "record": self.record,
+            "record_failure": self.record_failure,
             "conditions": dict(self.conditions),
         }
 

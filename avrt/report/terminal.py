@@ -241,7 +241,7 @@ def notes(summary: RunSummary) -> Iterator[Text]:
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
     for name, (count, why) in summary.not_recorded.items():
-        yield Text(f"{name}: {count} outputs are not in the record: {why}", style="yellow")
+        yield Text(f"{name}: {count} messages are not in the record: {why}", style="yellow")
     for spec in summary.pipeline.stages:
         yield from _stage_notes(spec, summary.figures)
     for name in summary.broken_guarantees:
@@ -252,8 +252,11 @@ def notes(summary: RunSummary) -> Iterator[Text]:
 def _end_notes(summary: RunSummary) -> Iterator[Text]:
     for problem in summary.damage:
         yield Text(f"damaged: {problem}", style="red")
+    if summary.record_failure:
+        what = f"recording FAILED, the run went on without it: {summary.record_failure}"
+        yield Text(what, style="bold red")
     if summary.interrupted:
-        yield Text("interrupted before the end of the log", style="yellow")
+        yield Text("ended by Ctrl-C", style="yellow")
     elif not summary.complete:
         yield Text("the record was cut short: figures go as far as it does", style="yellow")
     if summary.hangs:

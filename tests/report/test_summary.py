@@ -121,7 +121,7 @@ def test_an_interrupted_run_reads_as_it_was(make_drive, tmp_path, timing):
     assert live.data["interrupted"]
     assert not live.data["complete"]
     assert not live.data["reproducible"]
-    assert "interrupted before the end of the log" in text_of(live.summary)
+    assert "ended by Ctrl-C" in text_of(live.summary)
 
 
 def test_figures_add_up(run):
@@ -152,7 +152,7 @@ def test_what_must_not_be_overlooked_is_shown(run):
         "missed its due time",
         "fault Cold: exception (",
         "Cold: first fault exception: ValueError: [bold]no[/bold] at ",
-        "outputs are not in the record: it has no form in JSON",
+        "messages are not in the record: it has no form in JSON",
         "(m,k) violations",
         "jobs ran without b",
         "overran the budget",

@@ -1,0 +1,44 @@
+"""Live sources of a test's own."""
+
+import threading
+
+import numpy as np
+from small_stages import FOREVER_S
+
+import avrt
+from avrt.payload import PointCloud
+
+
+def cloud_of(number):
+    return PointCloud(np.full((4, 3), number, np.float32), None, None)
+
+
+class Counting(avrt.Source):
+    """A sensor that measures `count` clouds as fast as it is read."""
+
+    def __init__(self, count=3):
+        self.left = count
+
+    def read(self):
+        self.left -= 1
+        return avrt.Reading(cloud_of(self.left)) if self.left >= 0 else None
+
+
+class Silent(avrt.Source):
+    """A sensor that never measures anything."""
+
+    def __init__(self):
+        self.closed = threading.Event()
+
+    def read(self):
+        assert self.closed.wait(FOREVER_S)
+
+    def close(self):
+        self.closed.set()
+
+
+class Broken(Counting):
+    def read(self):
+        if self.left == 1:
+            raise OSError("unplugged")
+        return super().read()

@@ -1,0 +1,224 @@
+"""Live runs: what came in is decided by the same kernel, adds up and verifies."""
+
+import signal
+import threading
+
+import pytest
+from small_stages import FOREVER_S, failing, total
+
+import avrt
+from avrt.drivers.verify import verify
+from avrt.drivers.whatif import read_recorded, repeat
+from avrt.errors import HardwareFault, SpecError
+from avrt.logs.record.run_file import RunFile
+from avrt.model.records import JobRecord, ResourceRecord
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def pipeline(make_pipeline):
+    made = make_pipeline()
+    made.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    return made
+
+
+def fed(pipeline, source, **params):
+    """Let the pipeline's only source read a sensor of this class."""
+    keys = {"type": "lidar", "run": f"live_sources:{source}", "params": params}
+    pipeline._sources["lidar"] = keys
+    return pipeline
+
+
+@pytest.mark.slow
+def test_a_log_that_is_played_live_is_taken_whole_and_verifies(make_drive, pipeline, tmp_path):
+    out = tmp_path / "run.mcap"
+    report = pipeline.run(make_drive(8), record=out, rate=50)
+    assert report.jobs["released"] == 8
+    assert sum(report.jobs[o] for o in ("met", "late", "aborted", "skipped", "shed")) == 8
+    assert report.data["conditions"]["clock"] == "live, rate 50"
+    assert report.data["complete"]
+    assert avrt.read_outputs(out, "total")
+    assert verify(out).equal
+    recorded = read_recorded(out)
+    assert repeat(recorded, recorded.spec).digest == recorded.digest
+
+
+def test_messages_come_when_they_come_and_never_before(
+    make_drive, pipeline, tmp_path, read_records
+):
+    out = tmp_path / "run.mcap"
+    pipeline.run(make_drive(4), record=out, rate=20)
+    jobs = read_records(out, JobRecord)
+    assert [job.release_ns // 100_000_000 for job in jobs] == [0, 1, 2, 3]
+    assert all(job.arrival_ns >= job.release_ns >= i * 10**8 for i, job in enumerate(jobs))
+    assert all(job.start_ns <= job.device_start_ns <= job.device_ns <= job.end_ns for job in jobs)
+
+
+def test_a_duration_ends_the_releases(make_drive, pipeline):
+    report = pipeline.run(make_drive(50), rate=20, duration="1 s")
+    assert report.jobs["released"] == 10
+    assert report.jobs["open"] == 0
+
+
+def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_pipeline):
+    """NOD-09: a log that is over, and a timer that could go on for ever."""
+    pipeline = make_pipeline()
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    pipeline.add(lambda: 1, name="beat", period="100 ms", wcet="1 ms", deadline="50 ms")
+    report = pipeline.run(make_drive(20), rate=20)
+    jobs = report.summary.figures.stages["beat"].jobs()
+    assert 20 <= jobs["released"] <= 21
+    assert report.jobs["open"] == 0
+
+
+def test_a_source_of_the_users_feeds_its_pipeline(pipeline, tmp_path):
+    out = tmp_path / "run.mcap"
+    report = fed(pipeline, "Counting", count=3).run(record=out)
+    assert report.jobs["released"] == 3
+    assert [output.payload for output in avrt.read_outputs(out, "total")] == [24.0, 12.0, 0.0]
+    with RunFile(out) as run:
+        assert run.complete
+    assert verify(out).equal
+
+
+def test_a_source_that_raises_is_told_and_the_rest_goes_on(pipeline):
+    report = fed(pipeline, "Broken", count=3).run()
+    assert report.jobs["met"] == 2
+    (anomaly,) = report.summary.anomalies
+    assert (anomaly.kind, anomaly.topic) == ("source_failed", "lidar")
+    assert "unplugged" in anomaly.detail
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_run_whose_sensor_is_silent(pipeline, tmp_path):
+    """NOD-03: whatever the run waits for, it ends, and the record is whole."""
+    out = tmp_path / "run.mcap"
+    looks = []
+
+    def stop(progress):
+        looks.append(progress)
+        if len(looks) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    report = fed(pipeline, "Silent").run(record=out, look=stop)
+    assert report.summary.interrupted
+    assert verify(out).equal
+
+
+def test_what_is_open_at_ctrl_c_finishes(make_drive, make_pipeline, tmp_path):
+    gate = threading.Event()
+
+    def waiting(cloud):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        assert gate.wait(FOREVER_S)
+        return cloud.stamp.sequence
+
+    pipeline = make_pipeline()
+    pipeline.add(waiting, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="60 s")
+    out = tmp_path / "run.mcap"
+    opener = threading.Timer(0.05, gate.set)
+    opener.start()
+    report = pipeline.run(make_drive(500), record=out)
+    assert report.jobs["met"] == report.jobs["released"] >= 1
+    assert verify(out).equal
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_gives_up_what_does_not_end(make_drive, make_pipeline, tmp_path):
+    gate = threading.Event()
+
+    def stuck(cloud):
+        assert gate.wait(FOREVER_S)
+        return cloud.stamp.sequence
+
+    pipeline = make_pipeline()
+    pipeline.add(stuck, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="60 s")
+    out = tmp_path / "run.mcap"
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(make_drive(500), record=out, look=lambda _: signal.raise_signal(signal.SIGINT))
+    gate.set()
+    found = verify(out)
+    assert found.difference is None
+    assert not found.complete
+
+
+def test_a_stage_that_fails_is_told_each_time_and_the_others_go_on(make_drive, pipeline, caplog):
+    """NOD-07: an exception in a user's code is never lost."""
+    pipeline.add(failing, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    report = pipeline.run(make_drive(6), rate=20)
+    stages = report.summary.figures.stages
+    assert stages["failing"].jobs()["aborted"] == 3
+    assert stages["total"].jobs()["met"] == 6
+    assert sum("ValueError: odd" in message for message in caplog.messages) == 3
+    assert "small_stages.py" in caplog.text
+
+
+class Device:
+    """A stage whose device breaks at one call and works again later."""
+
+    def __init__(self, broken_at):
+        self.calls = []
+        self.broken_at = broken_at
+
+    def __call__(self, cloud):
+        self.calls.append(cloud.stamp.sequence)
+        if cloud.stamp.sequence == self.broken_at:
+            raise HardwareFault("device_lost", "no answer")
+        return cloud.stamp.sequence
+
+
+@pytest.mark.slow
+def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(make_drive, tmp_path, read_records):
+    device = Device(broken_at=3)
+    devices = {"npu": {"type": "simulated", "fallback": "cpu"}, "cpu": {"type": "cpu"}}
+    pipeline = avrt.Pipeline("p", devices=devices)
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+
+    def stage(cloud):
+        return device(cloud)
+
+    pipeline.add(stage, inputs={"cloud": "lidar"}, device="npu", wcet="5 ms", deadline="90 ms")
+    out = tmp_path / "run.mcap"
+    report = pipeline.run(make_drive(30), record=out)
+    jobs = read_records(out, JobRecord)
+    assert [job.outcome for job in jobs if job.index == 3] == ["aborted"]
+    assert sum(job.outcome == "aborted" for job in jobs) == 1
+    resources = [(r.name, r.state) for r in read_records(out, ResourceRecord)]
+    assert resources == [("npu", "lost"), ("npu", "back")]
+    assert device.calls == list(range(30))
+    assert report.jobs["open"] == 0
+    assert verify(out).equal
+
+
+def test_a_disk_that_is_full_stops_the_record_and_not_the_run(make_drive, pipeline, monkeypatch):
+    """NOD-05: perception goes on, the loss is told once, and the report says so."""
+    from avrt.logs.record.run_record import RunRecord  # noqa: PLC0415
+
+    def fail(*_arguments, **_keys):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RunRecord, "output", fail)
+    report = pipeline.run(make_drive(8), record="/dev/null", rate=20)
+    assert report.jobs["met"] + report.jobs["late"] == 8
+    assert "No space left" in report.data["record_failure"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "what"),
+    [
+        ({"duration": "0 s"}, "duration: expected more than 0"),
+        ({"duration": "soon"}, "duration: expected a duration"),
+        ({"rate": 0.0}, "expected a rate"),
+        ({"loops": 0}, "expected one loop or more"),
+        ({"world": "cut_in"}, "cannot both feed"),
+    ],
+)
+def test_what_cannot_be_is_refused(make_drive, pipeline, keys, what):
+    with pytest.raises(SpecError, match=what):
+        pipeline.run(make_drive(1), **keys)
+
+
+def test_a_source_that_nothing_feeds_is_named(pipeline):
+    with pytest.raises(SpecError, match="nothing feeds lidar: give a log to play, or write 'run'"):
+        pipeline.run()
