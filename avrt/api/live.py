@@ -22,6 +22,7 @@ from avrt.api.preparation import (
     calibrated,
     check_out,
     copy_truth,
+    created,
     from_zero,
     recording,
 )
@@ -31,6 +32,7 @@ from avrt.api.world_reader import WorldReader
 from avrt.config.binding import build_source
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.feeds import LogFeed, SourceFeed
+from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.live import LiveOptions, live
 from avrt.drivers.prefetch import prefetched
@@ -39,8 +41,9 @@ from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog, TopicCount
 from avrt.logs.raw import Anomaly
 from avrt.logs.reader import open_log
+from avrt.logs.record.recorded import FLIGHT
 from avrt.model.codec import to_json
-from avrt.report.summary import RunSummary
+from avrt.report.summary import FlightSummary, RunSummary
 from avrt.units import NS_PER_S
 from avrt.world import SECONDS_MAX, SENSORS
 
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from avrt.drivers.wall import WallClock
     from avrt.logs.raw import RawMessage
     from avrt.logs.reader import LogReader
+    from avrt.logs.record.run_record import RunRecord
     from avrt.metrics.progress import Progress
     from avrt.model.source import Reading
     from avrt.model.spec import PipelineSpec, SourceSpec
@@ -70,6 +74,7 @@ class LiveRequest:
     loops: int = 1
     duration_ns: int | None = None
     record: Path | None = None
+    flight: Path | None = None
     force: bool = False
     hang_timeout_ns: int
     preparing: Callable[[int], None] | None = None
@@ -112,9 +117,13 @@ class Live:
                 slots = sum(device.slots for device in spec.devices)
                 has_core = len(os.sched_getaffinity(0)) > slots
                 reader.wait_ahead(request.duration_ns, request.preparing, has_core=has_core)
+            flight = self._flight(spec, zero_ns, conditions) if record is None else None
+            if flight is not None:
+                opened.callback(flight.close)
             options = LiveOptions(
                 duration_ns=request.duration_ns,
-                record=record,
+                record=flight if record is None else record,
+                watch=None if flight is None else flight.watch,
                 hang_timeout_ns=request.hang_timeout_ns,
                 look=request.look,
             )
@@ -122,6 +131,10 @@ class Live:
             summary = _summary(spec, log, result, conditions)
             summary.anomalies = [*from_zero(told, zero_ns), *summary.anomalies]
             summary.record = None if request.record is None else str(request.record)
+            if flight is not None:
+                summary.flight = FlightSummary(
+                    tuple(map(str, flight.paths)), flight.unwritten, flight.failure
+                )
             if record is not None and not result.record_failure:
                 record.close({"decisions": result.decisions, "run": to_json(summary.data())})
         return Report(summary, result.damage)
@@ -188,6 +201,18 @@ class Live:
                 encode = partial(_encoded, source, zero_ns)
                 feeds.append(SourceFeed(source.name, source.frame, made, encode))
         return feeds
+
+    def _flight(
+        self, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]
+    ) -> FlightRecorder | None:
+        folder = self._request.flight
+        if folder is None:
+            return None
+
+        def create(path: Path, what: str) -> RunRecord:
+            return created(self._pipeline, path, spec, zero_ns, {**conditions, FLIGHT: what})
+
+        return FlightRecorder(folder, zero_ns, create, FlightLimits())
 
     def _conditions(self, devices: str, supply: str, forced: str) -> dict[str, str]:
         request = self._request

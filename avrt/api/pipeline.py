@@ -172,6 +172,7 @@ class Pipeline:
         loops: int = 1,
         duration: str | None = None,
         record: str | Path | None = None,
+        flight: str | Path | None = None,
         force: bool = False,
         hang_timeout: str | None = None,
         preparing: Callable[[int], None] | None = None,
@@ -187,6 +188,8 @@ class Pipeline:
             loops: how often the log is played, or how many drives the world makes.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
+            flight: folder for records of what is around misses and faults, where there is no
+                record; none are written by default.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
@@ -206,6 +209,7 @@ class Pipeline:
             loops=loops,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
+            flight=None if flight is None else Path(flight),
             force=force,
             hang_timeout_ns=hang_timeout_ns(hang_timeout),
             preparing=preparing,

@@ -53,6 +53,19 @@ def built(pipeline: Pipeline, spec: PipelineSpec) -> dict[str, BoundStage]:
     return stages
 
 
+def created(
+    pipeline: Pipeline, out: Path, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]
+) -> RunRecord:
+    """Return a new run record."""
+    return RunRecord(
+        out,
+        zero_ns=zero_ns,
+        conditions=conditions,
+        pipeline_json=to_json(encode(spec)),
+        pipeline_yaml=None if pipeline.loaded is None else pipeline.loaded.text,
+    )
+
+
 @contextmanager
 def recording(
     pipeline: Pipeline,
@@ -66,13 +79,7 @@ def recording(
         yield None
         return
     try:
-        with RunRecord(
-            out,
-            zero_ns=zero_ns,
-            conditions=conditions,
-            pipeline_json=to_json(encode(spec)),
-            pipeline_yaml=None if pipeline.loaded is None else pipeline.loaded.text,
-        ) as record:
+        with created(pipeline, out, spec, zero_ns, conditions) as record:
             yield record
     except OSError as error:
         raise SpecError(f"cannot write the run record {out}: {error.strerror}") from None

@@ -67,6 +67,14 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     )
     parser.add_argument("--record", type=Path, metavar="RUN", help="write the run record here")
     parser.add_argument(
+        "--flight",
+        type=Path,
+        default=Path("flight"),
+        metavar="FOLDER",
+        help="without --record: where the flight recorder writes the seconds around a miss or a "
+        "fault (default: %(default)s)",
+    )
+    parser.add_argument(
         "--force", action="store_true", help="run even what is known to miss, see avrt check"
     )
     parser.add_argument(
@@ -102,6 +110,7 @@ def run(options: Namespace) -> int:
                 loops=options.loops,
                 duration=options.duration,
                 record=record,
+                flight=options.flight,
                 force=options.force,
                 hang_timeout=options.hang_timeout,
                 preparing=preparing,

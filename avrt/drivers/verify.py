@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from avrt.errors import KernelError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Entry, Journal, parse_entry
-from avrt.logs.record.recorded import read_pipeline
+from avrt.logs.record.recorded import check_whole, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.model.codec import encode, to_json
 
@@ -64,9 +64,10 @@ def verify(path: str | Path) -> Verification:
     """Compare a recorded run with a fresh kernel.
 
     Raises:
-        InputError: the file is no run record, or its pipeline is damaged.
+        InputError: the file is no record of a whole run, or its pipeline is damaged.
     """
     with RunFile(path) as run:
+        check_whole(run, path)
         kernel = Kernel(read_pipeline(run, path))
         journal = Journal()
         count = 0

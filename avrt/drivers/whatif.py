@@ -29,7 +29,7 @@ from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
-from avrt.logs.record.recorded import WHAT_IF, read_overheads, read_pipeline
+from avrt.logs.record.recorded import WHAT_IF, check_whole, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.metrics.changes import JobLog
 from avrt.metrics.run import RunFigures
@@ -110,6 +110,7 @@ def read_recorded(path: str | Path) -> RecordedRun:
         InputError: it is no run record, is damaged, or did not come to its own end.
     """
     with RunFile(path) as run:
+        check_whole(run, path)
         spec = read_pipeline(run, path)
         if not run.complete:
             raise InputError(f"{WHOLE} cut short", str(path))

@@ -53,9 +53,11 @@ class StageFigures:
             one of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_whole: bool = True) -> None:
+        """Begin with no jobs; of a run that is seen from its middle on, the first one is not 0."""
         self.highs: list[JobRecord] = []
-        self._released: dict[str, int] = {}
+        self._is_whole = is_whole
+        self._released: dict[str, range] = {}
         self.outcomes: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.response = Distribution()
@@ -98,12 +100,14 @@ class StageFigures:
 
     def seen(self, task: str, index: int) -> None:
         """Note a released job; the jobs of a task are counted from 0."""
-        self._released[task] = max(self._released.get(task, 0), index + 1)
+        first = 0 if self._is_whole else index
+        known = self._released.get(task, range(first, first))
+        self._released[task] = range(min(known.start, index), max(known.stop, index + 1))
 
     @property
     def released(self) -> int:
         """Jobs known to be released: one that has neither started nor ended is not."""
-        return sum(self._released.values())
+        return sum(map(len, self._released.values()))
 
     def measured(self, host_ns: int, fault: str | None = None, shape: str = "") -> None:
         """Note what a job took here, and what went wrong; the first time is warm-up, kept apart.
@@ -212,6 +216,7 @@ class RunFigures:
         spec: the pipeline.
         overheads: what scheduling costs in the run, by device.
         is_repeated: it is a what-if, in which jobs take what they took in another run.
+        is_whole: it is seen from its beginning.
     """
 
     def __init__(
@@ -220,12 +225,13 @@ class RunFigures:
         overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
         *,
         is_repeated: bool = False,
+        is_whole: bool = True,
     ) -> None:
         self.spec = spec
         self.overheads = overheads
         self.why_unbounded = TAKEN_ALONG if is_repeated and overheads else ""
         self.assumptions = Assumptions(spec, overheads)
-        self.stages = {stage.name: StageFigures() for stage in spec.stages}
+        self.stages = {stage.name: StageFigures(is_whole=is_whole) for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}
         self.misses: list[MissRecord] = []
         self.miss_count = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from avrt.logs.merge import TopicCount
 from avrt.logs.raw import Anomaly
 from avrt.logs.record.journal import parse_entry
-from avrt.logs.record.recorded import WHAT_IF, read_overheads, read_pipeline
+from avrt.logs.record.recorded import FLIGHT, WHAT_IF, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
@@ -30,6 +30,21 @@ UNUSABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Recu
 NO_WAKEUPS = Distribution().summary()
 
 
+@dataclass(frozen=True, slots=True)
+class FlightSummary:
+    """What the flight recorder of a live run wrote.
+
+    Attributes:
+        files: paths, one for each time in which something went wrong.
+        unwritten: incidents that are in none.
+        failure: why it could not go on writing, or "".
+    """
+
+    files: tuple[str, ...] = ()
+    unwritten: int = 0
+    failure: str = ""
+
+
 @dataclass(slots=True)
 class RunSummary:
     """One run.
@@ -43,6 +58,7 @@ class RunSummary:
         damage: what was wrong with the log or the record, one line each.
         complete: the run came to its own end and its record was closed.
         record_failure: why a live run could not go on recording; "" when it could.
+        flight: what the flight recorder of a live run without a record wrote.
     """
 
     pipeline: PipelineSpec
@@ -62,6 +78,7 @@ class RunSummary:
     record: str | None = None
     complete: bool = True
     record_failure: str = ""
+    flight: FlightSummary = field(default_factory=FlightSummary)
     _bounds: BoundsCheck | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -117,6 +134,7 @@ class RunSummary:
             "damage": self.damage,
             "record": self.record,
             "record_failure": self.record_failure,
+            "flight": asdict(self.flight),
             "conditions": dict(self.conditions),
         }
 
@@ -146,7 +164,12 @@ def read_summary(path: str | Path) -> RunSummary:
     with RunFile(path) as run:
         spec = read_pipeline(run, path)
         overheads = read_overheads(run.conditions, path)
-        figures = RunFigures(spec, overheads, is_repeated=WHAT_IF in run.conditions)
+        figures = RunFigures(
+            spec,
+            overheads,
+            is_repeated=WHAT_IF in run.conditions,
+            is_whole=FLIGHT not in run.conditions,
+        )
         summary = RunSummary(
             spec, figures, run.conditions.get("timing", ""), run.conditions, record=str(path)
         )

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from avrt.logs.record.recorded import FLIGHT
 from avrt.metrics.load import overload_warnings
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
@@ -228,12 +229,7 @@ def notes(summary: RunSummary) -> Iterator[Text]:
     """Yield what must not be overlooked: overload, lost input, anomalies, faults, damage."""
     for warning in overload_warnings(summary.pipeline):
         yield Text(warning, style="yellow")
-    if "devices" in summary.conditions:
-        yield Text(summary.conditions["devices"], style="yellow")
-    for line in summary.bounds.notes():
-        yield Text(line, style="yellow")
-    if "forced" in summary.conditions:
-        yield Text(f"forced: {summary.conditions['forced']}", style="bold yellow")
+    yield from _conditions_notes(summary)
     yield from input_notes(summary)
     if summary.wakeup_late_ns["count"]:
         four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))
@@ -249,15 +245,33 @@ def notes(summary: RunSummary) -> Iterator[Text]:
     yield from _end_notes(summary)
 
 
+def _conditions_notes(summary: RunSummary) -> Iterator[Text]:
+    if "devices" in summary.conditions:
+        yield Text(summary.conditions["devices"], style="yellow")
+    for line in summary.bounds.notes():
+        yield Text(line, style="yellow")
+    if FLIGHT in summary.conditions:
+        what = f"a flight record, the middle of a run: {summary.conditions[FLIGHT]}"
+        yield Text(what, style="yellow")
+    if "forced" in summary.conditions:
+        yield Text(f"forced: {summary.conditions['forced']}", style="bold yellow")
+
+
 def _end_notes(summary: RunSummary) -> Iterator[Text]:
     for problem in summary.damage:
         yield Text(f"damaged: {problem}", style="red")
     if summary.record_failure:
         what = f"recording FAILED, the run went on without it: {summary.record_failure}"
         yield Text(what, style="bold red")
+    flight = summary.flight
+    if flight.files:
+        more = f", and {flight.unwritten} incidents in none" if flight.unwritten else ""
+        yield Text(f"flight records: {', '.join(flight.files)}{more}", style="yellow")
+    if flight.failure:
+        yield Text(f"the flight recorder gave up: {flight.failure}", style="bold red")
     if summary.interrupted:
         yield Text("ended by Ctrl-C", style="yellow")
-    elif not summary.complete:
+    elif not summary.complete and FLIGHT not in summary.conditions:
         yield Text("the record was cut short: figures go as far as it does", style="yellow")
     if summary.hangs:
         yield Text(f"{_jobs(summary.hangs)} hung: this run is not reproducible", style="red")

@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 OVERHEADS = "overheads"
 WHAT_IF = "what_if"
 """The conditions of a what-if say under this name what was changed."""
+FLIGHT = "flight"
+"""The conditions of a flight record, which begins in the middle of a run, say here why it is."""
+
+
+def check_whole(run: RunFile, path: str | Path) -> None:
+    """Refuse a record that does not begin where its run began.
+
+    Raises:
+        InputError: it is a flight record.
+    """
+    if FLIGHT in run.conditions:
+        what = "expected the record of a whole run, found a flight record, which begins in the "
+        raise InputError(f"{what}middle of one; avrt report shows it", str(path))
 
 
 def read_pipeline(run: RunFile, path: str | Path) -> PipelineSpec:
