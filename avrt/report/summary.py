@@ -134,7 +134,7 @@ class RunSummary:
             "damage": self.damage,
             "record": self.record,
             "record_failure": self.record_failure,
-            "flight": asdict(self.flight),
+            "flight": {**asdict(self.flight), "files": list(self.flight.files)},
             "conditions": dict(self.conditions),
         }
 

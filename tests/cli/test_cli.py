@@ -9,7 +9,7 @@ from avrt import cli
 from avrt.cli import COMMANDS
 
 NAMES = (
-    "demo", "check", "simulate", "replay", "verify", "report", "score", "whatif", "compare",
+    "demo", "check", "simulate", "replay", "run", "verify", "report", "score", "whatif", "compare",
     "profile",
 )  # fmt: skip
 READERS = ("verify", "report")
