@@ -125,12 +125,14 @@ def _slack(thread: str, system: System) -> Right:
 
 
 def _affinity(thread: str, cpus: frozenset[int], system: System) -> Right:
-    told = "cores " + ", ".join(str(cpu) for cpu in sorted(cpus))
+    told = ("core " if len(cpus) == 1 else "cores ") + ", ".join(map(str, sorted(cpus)))
     try:
         system.set_cpus(cpus)
     except (OSError, ValueError) as error:
         why = in_words(error) if isinstance(error, OSError) else str(error)
-        return refused("affinity", f"{told}: {why}; the cpuset of this process must hold them", thread)
+        return refused(
+            "affinity", f"{told}: {why}; the cpuset of this process must hold them", thread
+        )
     return granted("affinity", told, thread)
 
 
@@ -170,7 +172,7 @@ def fifo_refusal(error: OSError, priority: int, system: System) -> str:
 
 @contextmanager
 def locked_memory(system: System = SYSTEM) -> Iterator[Right]:
-    """Keep what this process touches in memory until the end, as far as no limit makes it unsafe."""
+    """Keep what this process touches in memory until the end, unless a limit makes it unsafe."""
     if system.status("VmLck") not in {"", "0 kB"}:
         yield granted("memory_lock", f"{system.status('VmLck')} were locked before, and stay so")
         return
