@@ -1,7 +1,7 @@
 """What the host gives this process, sampled beside it: cores, memory, descriptors, heat, GPUs.
 
 A sample says what happened since the one before it. It is taken by a thread of its own, off the
-critical path, from a dozen small kernel files (about 1 ms); what a host does not tell is None, never 0.
+critical path, from a dozen small kernel files (about 1 ms); what a host does not tell is None.
 Shares of cores are in cores: 1.5 is one core and a half, over those this process may use.
 
 Kernel counters tick at 100 Hz: over half a second a share is right to 0.02 of a core.

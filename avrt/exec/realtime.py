@@ -8,6 +8,9 @@ a run without privileges is a run with worse tails, and says so in its condition
   What comes later is locked only where no limit is in force: under a finite RLIMIT_MEMLOCK the
   kernel fails every later mapping that would pass the limit, in the middle of a job.
 * SCHED_FIFO does not pass on to threads and processes that the thread starts, unless asked for.
+* The switch interval is 100 us: beside a busy Python thread a hand-over took 6.3 ms at p50 with the
+  default of 5 ms, 0.63 ms with 500 us, 0.20 ms with 100 us, 0.15 ms with 50 us; a network of 116 ms
+  took 397, 132, 81 and 90 ms on a shared host. No interval slowed two busy threads measurably.
 * The allocator keeps what it is given; it cannot be asked what it did before, so that stays.
 """
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 SWITCH_NS = 100_000
 SLACK_NS = 1
+DISPATCHER_PRIORITY = 80  # above the threads of interrupts (50) on a PREEMPT_RT kernel
 RESET_ON_FORK = 0x40000000
 MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 UNLIMITED = -1
