@@ -46,7 +46,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="measure wake-ups and hand-overs with and without the measures, for some 6 seconds",
+        help="measure wake-ups and hand-overs with and without the measures, for some 10 seconds",
     )
     parser.add_argument(
         "--path",
@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
     measured: list[Measured] = []
     if options.measure:
         if sys.stderr.isatty():
-            print("measuring for some 6 seconds", file=sys.stderr)
+            print("measuring for some 10 seconds", file=sys.stderr)
         rights, measured = granted_rights(), measure()
     checks = examine(Host(folder=options.path))
     conditions = read_conditions()

@@ -4,12 +4,15 @@ Blocks of both kinds take turns within one run, so that whatever else the host d
 Every block has threads of its own, which take what was done to them with them when they end.
 
 * wake: sleep until the next instant, every 5 ms, as the dispatcher does; how late it woke.
+* wake beside busy processes: the same while one process a core computes, as a neighbour might.
 * hand-over: one thread gives another something to do; how long until that one has it.
 * hand-over beside one busy thread: the same while a third thread computes in pure Python.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +20,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from avrt import clock
+from avrt.device.topology import read_topology
 from avrt.exec.process import quick_switching
 from avrt.exec.realtime import DISPATCHER_PRIORITY, SWITCH_NS, realtime_process, realtime_thread
 from avrt.metrics.distribution import Distribution
@@ -31,6 +35,7 @@ WAKE_PERIOD_NS = 5 * NS_PER_MS
 HAND_OVER_PERIOD_NS = NS_PER_MS
 DEFAULT_SWITCH_NS = 5 * NS_PER_MS
 ROUNDS = 5
+NEIGHBOUR = "import time\nend = time.monotonic() + 20\nwhile time.monotonic() < end: pass"
 END_NS = 30 * NS_PER_S  # whoever waits for the other thread gives up then
 
 
@@ -128,6 +133,20 @@ def wake_block(arm: Arm, count: int, taken: Distribution) -> None:
     _run_threads(run)
 
 
+def crowded_block(arm: Arm, count: int, taken: Distribution) -> None:
+    """Sleep until `count` instants while other processes want every core."""
+    others = [
+        subprocess.Popen([sys.executable, "-S", "-c", NEIGHBOUR])  # noqa: S603 - this interpreter
+        for _ in range(len(read_topology().cpus))
+    ]
+    try:
+        wake_block(arm, count, taken)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def hand_over_block(arm: Arm, count: int, taken: Distribution) -> None:
     """Give `count` instants to another thread and note when it has each."""
     given: SimpleQueue[int] = SimpleQueue()
@@ -170,6 +189,7 @@ def busy_block(arm: Arm, count: int, taken: Distribution) -> None:
 
 TRIALS = (
     Trial("wake", wake_block, (ORDINARY, SLACK, REALTIME), 40),
+    Trial("wake beside busy processes", crowded_block, (ORDINARY, SLACK, REALTIME), 40),
     Trial("hand-over", hand_over_block, (ORDINARY, REALTIME), 100),
     Trial("hand-over beside a busy thread", busy_block, (ORDINARY, SWITCHED, REALTIME), 20),
 )
