@@ -120,12 +120,12 @@ def _measured_table(measured: Sequence[Measured]) -> Table:
         if p99 is not None:
             first.setdefault(row.trial, p99)
         ratio = "-" if p99 is None else f"{p99 / first[row.trial]:.2f}"
-        cells = [_ms(figures[name]) for name in FIGURES]
+        cells = [_in_millis(figures[name]) for name in FIGURES]
         table.add_row(row.trial, row.arm, *cells, str(len(row.taken)), ratio)
     return table
 
 
-def _ms(ns: int | None) -> str:
+def _in_millis(ns: int | None) -> str:
     return "-" if ns is None else f"{ns / NS_PER_MS:.3f}"
 
 

@@ -103,7 +103,8 @@ def thread_restored(system: System = SYSTEM) -> Iterator[None]:
         _put_back(policy, priority, system)
         if system.cpus() != cpus:
             system.set_cpus(cpus)
-        system.set_timer_slack(slack_ns)
+        if system.timer_slack_ns() != slack_ns:
+            system.set_timer_slack(slack_ns)
 
 
 def _put_back(policy: int, priority: int, system: System) -> None:
