@@ -24,7 +24,7 @@ from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from avrt.exec.doctor.check import Check
     from avrt.exec.doctor.measure import Measured
@@ -75,6 +75,8 @@ def run(options: Namespace) -> int:
         show_json(doctor_object(checks, measured, rights, conditions))
         return 0
     show(_check_table(checks))
+    for text in _remedies(checks):
+        show(text)
     show(_summary(checks))
     if measured:
         show(_measured_table(measured))
@@ -92,14 +94,20 @@ def run(options: Namespace) -> int:
 
 def _check_table(checks: Sequence[Check]) -> Table:
     table = Table(title="this host", title_justify="left")
-    for name in ("check", "found", "wanted", "verdict", "what to do", "costs without"):
+    for name in ("check", "found", "wanted", "verdict"):
         table.add_column(name, overflow="fold")
     for check in checks:
-        cost = "" if check.verdict == "ok" else check.cost
         verdict = Text(check.verdict, style=STYLES[check.verdict])
-        cells = (check.name, check.found, check.wanted)
-        table.add_row(*map(Text, cells), verdict, Text(check.remedy), Text(cost))
+        table.add_row(*map(Text, (check.name, check.found, check.wanted)), verdict)
     return table
+
+
+def _remedies(checks: Sequence[Check]) -> Iterator[Text]:
+    """Yield what to do, below the table: no column breaks a command that is to be copied."""
+    for check in checks:
+        if check.verdict != "ok":
+            text = Text(f"{check.name}: {check.remedy}", style=STYLES[check.verdict])
+            yield text.append(f"\n    costs without: {check.cost}", style="default")
 
 
 def _summary(checks: Sequence[Check]) -> str:

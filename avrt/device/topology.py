@@ -119,9 +119,9 @@ def place(topology: Topology, streams: Mapping[str, int]) -> CorePlan:
 def _why_unpinned(topology: Topology, count: int) -> str:
     if count < CORES_PINNED_MIN:
         cores = "1 physical core" if count == 1 else f"{count} physical cores"
-        return f"{cores}: with fewer than {CORES_PINNED_MIN} pinning gains nothing"
+        return f"{cores}, and with fewer than {CORES_PINNED_MIN} pinning gains nothing"
     quota = topology.quota_cores or 0.0
-    return f"the quota is {quota:.3g} cores of {count}: pinning gains nothing below 3"
+    return f"the quota is {quota:.3g} cores of {count}, and below 3 pinning gains nothing"
 
 
 def _unpinned(streams: Mapping[str, int], why: str) -> CorePlan:

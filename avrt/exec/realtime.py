@@ -142,15 +142,26 @@ def _affinity(thread: str, cpus: frozenset[int], system: System) -> Right:
 
 
 def _fifo(thread: str, priority: int, *, inherited: bool, system: System) -> Right:
-    limit = system.limit("RLIMIT_RTPRIO")
+    limit, patience = system.limit("RLIMIT_RTPRIO"), system.limit("RLIMIT_RTTIME")
     try:
         if limit is not None and limit[0] < priority <= limit[1]:
             system.raise_limit("RLIMIT_RTPRIO")
+        if patience is not None and patience[0] != UNLIMITED:
+            if patience[1] != UNLIMITED:
+                return refused("fifo", _impatience(patience[1]), thread)
+            system.raise_limit("RLIMIT_RTTIME")
         policy = os.SCHED_FIFO if inherited else os.SCHED_FIFO | RESET_ON_FORK
         system.set_scheduling(policy, priority)
     except OSError as error:
         return refused("fifo", fifo_refusal(error, priority, system), thread)
     return granted("fifo", f"SCHED_FIFO {priority}", thread)
+
+
+def _impatience(most_us: int) -> str:
+    return (
+        f"the limit rttime is {most_us} us: a thread that computes for so long without waiting "
+        f"would end the process; 'USER - rttime unlimited' in {LIMITS_FILE} and a new login"
+    )
 
 
 def fifo_refusal(error: OSError, priority: int, system: System) -> str:

@@ -8,7 +8,7 @@ cover, shares being of the cores this process may use:
 | the quota stopped the process | 1 % of the time |
 | the hypervisor took cores | 5 % of them |
 | somebody waited for memory | 10 % of the time |
-| others kept our cores busy | 50 % of them; 10 % where less than 5 % of them was idle |
+| others kept our cores busy | 50 % of them, less than one idle; or 10 %, less than 5 % idle |
 
 | any evidence | driver late by more than 10 ms | verdict |
 |---|---|---|
@@ -36,6 +36,7 @@ THROTTLED_MAX = 0.01
 STEAL_MAX = 0.05
 MEMORY_STALL_MAX = 0.10
 OTHERS_MAX = 0.50
+IDLE_CORES_MIN = 1.0  # a thread that may run finds a core at once
 OTHERS_WHEN_FULL_MAX = 0.10
 IDLE_MIN = 0.05
 LATE_NS_MAX = 10 * NS_PER_MS
@@ -61,6 +62,7 @@ class Starvation:
 class Shares:
     """Means over an interval: of our cores, and of the time where something stopped or waited."""
 
+    cores: int
     process: float
     others: float
     steal: float
@@ -110,10 +112,11 @@ def mean_shares(weighed: Sequence[tuple[ResourceSample, int]]) -> Shares:
         return total / total_ns
 
     return Shares(
+        cores=min(sample.cores for sample, _ in weighed),
         process=mean("process_cores", of_cores=True),
         others=mean("others_cores", of_cores=True),
         steal=mean("steal_cores", of_cores=True),
-        throttled=mean("throttled_ns", of_cores=False),
+        throttled=min(1.0, mean("throttled_ns", of_cores=False)),  # each core's stop is counted
         memory_stall=mean("memory_stall_ns", of_cores=False),
     )
 
@@ -128,7 +131,8 @@ def evidence(shares: Shares) -> tuple[str, ...]:
         found.append(f"the hypervisor took {shares.steal:.0%} of the cores")
     if shares.memory_stall > MEMORY_STALL_MAX:
         found.append(f"memory was waited for {shares.memory_stall:.0%} of the time")
-    if shares.others > OTHERS_MAX or (shares.others > OTHERS_WHEN_FULL_MAX and idle < IDLE_MIN):
+    many = shares.others > OTHERS_MAX and idle * shares.cores < IDLE_CORES_MIN
+    if many or (shares.others > OTHERS_WHEN_FULL_MAX and idle < IDLE_MIN):
         found.append(f"others kept {shares.others:.0%} of the cores busy, {idle:.0%} were idle")
     return tuple(found)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from avrt.cli import doctor
+from avrt.exec.doctor.check import Check
 from avrt.exec.doctor.measure import ORDINARY, REALTIME, Trial, wake_block
 
 PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
@@ -36,6 +37,17 @@ def test_every_check_is_a_row_and_advice_is_no_failure(call):
     assert re.search(r"^\d+ ok, \d+ advice, \d+ refused$", done.out, re.MULTILINE)
     assert "this host: processor" in done.out
     assert "measured here" not in done.out
+
+
+def test_what_to_do_and_what_it_costs_not_to_is_told_for_all_that_is_not_well(call, monkeypatch):
+    checks = [
+        Check("one", "this", "that", "ok", cost="much"),
+        Check("two", "this", "that", "advice", "type [this]", "more"),
+    ]
+    monkeypatch.setattr(doctor, "examine", lambda _: checks)
+    out = call("doctor").out
+    assert "two: type [this]\n    costs without: more\n1 ok, 1 advice, 0 refused\n" in out
+    assert "much" not in out
 
 
 @pytest.mark.usefixtures("quick")

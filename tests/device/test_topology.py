@@ -121,9 +121,9 @@ def test_groups_of_other_controllers_are_not_looked_at(write):
 @pytest.mark.parametrize(
     ("topology", "why"),
     [
-        (plain(1), "1 physical core:"),
-        (plain(2), "2 physical cores:"),
-        (Topology((Core((0, 2)), Core((1, 3)))), "2 physical cores:"),
+        (plain(1), "1 physical core,"),
+        (plain(2), "2 physical cores,"),
+        (Topology((Core((0, 2)), Core((1, 3)))), "2 physical cores,"),
         (plain(8, quota_cores=2.5), "the quota is 2.5 cores of 8"),
     ],
     ids=["one", "two", "two with hyper-threads", "a quota"],

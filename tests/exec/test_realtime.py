@@ -83,6 +83,21 @@ def test_a_soft_limit_is_raised_where_the_hard_one_allows(make_system):
     assert asked(system, "raise_limit") == [("RLIMIT_RTPRIO",)]
 
 
+def test_a_limit_that_would_end_the_process_refuses_the_priority(make_system):
+    system = make_system(limits={"RLIMIT_RTTIME": (200_000, 200_000)})
+    *_, right = realtime_thread("dispatcher", priority=80, system=system)
+    assert not right.granted
+    assert "rttime is 200000 us" in right.told
+    assert asked(system, "set_scheduling") == []
+
+
+def test_such_a_limit_is_raised_where_it_may_be(make_system):
+    system = make_system(limits={"RLIMIT_RTTIME": (200_000, -1)})
+    *_, right = realtime_thread("dispatcher", priority=80, system=system)
+    assert right.granted
+    assert asked(system, "raise_limit") == [("RLIMIT_RTTIME",)]
+
+
 def test_cores_outside_the_cpuset_are_refused(make_system):
     system = make_system(refuses={"set_cpus": errno.EINVAL})
     right = realtime_thread("dispatcher", cpus=[77], system=system)[1]

@@ -162,8 +162,8 @@ def load(host: Host) -> Check:
         f"at most {LOAD_SHARE_MAX:g} a core",
         good=now <= LOAD_SHARE_MAX * count,
         remedy="see who it is: top -o %CPU",
-        cost="stages wait for cores; with 2 threads an operation one busy process made p99 62 to "
-        "513 ms of 26 ms",
+        cost="stages wait for cores: beside one busy process a network with 2 threads an operation "
+        "took p50 26, p99 62 to 513 ms",
     )  # fmt: skip
 
 
