@@ -227,6 +227,13 @@ class ResourceMonitor:
 
     Attributes:
         period_ns: from one sample to the next.
+
+    Args:
+        samples_max: how many are kept.
+        reader: of the host.
+        now_ns: the clock; that of the driver's lateness.
+        wait: waits for the end or for the period to pass.
+        prepare: called once in the monitor's thread, to set it up.
     """
 
     def __init__(
@@ -237,12 +244,14 @@ class ResourceMonitor:
         reader: HostReader | None = None,
         now_ns: Callable[[], int] = clock.now_ns,
         wait: Callable[[SimpleQueue[bool], int], bool | None] = clock.take,
+        prepare: Callable[[], object] = tuple,
     ) -> None:
         self.period_ns = period_ns
         self._reader = HostReader() if reader is None else reader
         self._samples: deque[ResourceSample] = deque(maxlen=samples_max)
         self._now_ns = now_ns
         self._wait = wait
+        self._prepare = prepare
         self._stop: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="avrt-resources", daemon=True)
         self._before = self._reader.counters(now_ns())
@@ -267,6 +276,7 @@ class ResourceMonitor:
                 yield sample
 
     def _run(self) -> None:
+        self._prepare()
         while self._wait(self._stop, self.period_ns) is None:
             self._take()
         if self._now_ns() - self._before.at_ns >= SPAN_NS_MIN:

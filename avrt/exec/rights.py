@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MEASURED_ON = "2 cores of an AMD EPYC, KVM, Linux 6.18, Python 3.11"
 
 COSTS = {
-    "fifo": "sleeping until an instant beside a busy process a core has p99 0.5 to 3.3 ms without "
-    "it, 0.08 ms with it (2 cores of an Intel Xeon, KVM); on an idle host it gains nothing",
+    "fifo": "sleeping until an instant beside a busy process a core has p99 0.5 to 4.0 ms without "
+    "it, 0.08 to 0.1 ms with it (2 cores of an Intel Xeon, KVM); on an idle host it gains nothing",
     "affinity": "none that could be measured on 2 quiet cores; with more, others' work moves the "
     "dispatcher and takes its cache",
     "timer_slack": "50 us at every wake-up: sleeping until an instant p50 80 to 129 us, 30 us "

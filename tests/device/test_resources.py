@@ -1,5 +1,6 @@
 """What samples say of a host, and the thread that takes them."""
 
+import threading
 from itertools import count
 
 import pytest
@@ -142,6 +143,12 @@ def test_samples_of_an_interval(make_reader):
     found = [sample.at_ns // SECOND for sample in monitor.between(SECOND, 2 * SECOND)]
     assert found == [2]
     assert list(monitor.between(9 * SECOND, 10 * SECOND)) == []
+
+
+def test_the_monitors_thread_is_prepared_first(make_reader):
+    names = []
+    monitored(make_reader(), 1, prepare=lambda: names.append(threading.current_thread().name))
+    assert names == ["avrt-resources"]
 
 
 @pytest.mark.live
