@@ -18,6 +18,7 @@ from avrt.cli import (
     check,
     compare,
     demo,
+    doctor,
     profile,
     replay,
     report,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 BUG, INTERRUPTED = 70, 130
-COMMANDS = (demo, check, simulate, replay, run, verify, report, score, whatif, compare, profile)
+COMMANDS = (
+    demo, check, simulate, replay, run, verify, report, score, whatif, compare, profile, doctor,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
