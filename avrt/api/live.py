@@ -35,7 +35,6 @@ from avrt.drivers.feeds import LogFeed, SourceFeed
 from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.live import LiveOptions, live
-from avrt.drivers.prefetch import prefetched
 from avrt.errors import SpecError
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog, TopicCount
@@ -99,14 +98,14 @@ class Live:
         check_out(pipeline, request.record, spec, [request.log])
         with ExitStack() as opened:
             reader = self._open(spec, opened)
-            told: list[Anomaly] = []
+            contradictions: list[Anomaly] = []
             log = None
             if reader is not None:
-                spec, told = pipeline.placed(partial(calibrated, spec, reader))
+                spec, contradictions = pipeline.placed(partial(calibrated, spec, reader))
                 log = self._merged(spec, reader)
             zero_ns = clock.epoch_ns() if log is None else log.zero_ns
             stages = built(pipeline, spec)
-            feeds = self._feeds(spec, log, reader, zero_ns, opened)
+            feeds = self._feeds(spec, log, reader, zero_ns)
             conditions = self._conditions(devices, supply, forced)
             record = opened.enter_context(
                 recording(pipeline, request.record, spec, zero_ns, conditions)
@@ -128,15 +127,17 @@ class Live:
                 look=request.look,
             )
             result = pipeline.placed(lambda: live(spec, stages, feeds, self._wall, options))
+            conditions = {**conditions, **result.conditions}
             summary = _summary(spec, log, result, conditions)
-            summary.anomalies = [*from_zero(told, zero_ns), *summary.anomalies]
+            summary.anomalies = [*from_zero(contradictions, zero_ns), *summary.anomalies]
             summary.record = None if request.record is None else str(request.record)
             if flight is not None:
                 summary.flight = FlightSummary(
                     tuple(map(str, flight.paths)), flight.unwritten, flight.failure
                 )
             if record is not None and not result.record_failure:
-                record.close({"decisions": result.decisions, "run": to_json(summary.data())})
+                told = {"decisions": result.decisions, "run": to_json(summary.data())}
+                record.close(told, conditions)
         return Report(summary, result.damage)
 
     def _open(self, spec: PipelineSpec, opened: ExitStack) -> LogReader | None:
@@ -184,15 +185,13 @@ class Live:
         log: MergedLog | None,
         reader: LogReader | None,
         zero_ns: int,
-        opened: ExitStack,
     ) -> list[Feed]:
         """Return what delivers the messages of all sources."""
         feeds: list[Feed] = []
         if log is not None:
-            ahead = prefetched(with_models(log, spec.cameras))
-            opened.callback(ahead.close)
             aside = reader.aside if isinstance(reader, WorldReader) else None
-            feeds.append(LogFeed(ahead, self._request.duration_ns, aside))
+            messages = with_models(log, spec.cameras)
+            feeds.append(LogFeed(messages, self._request.duration_ns, aside))
         loaded = self._pipeline.loaded
         folder = None if loaded is None else Path(loaded.path).parent
         for source in spec.sources:
@@ -266,6 +265,7 @@ def _summary(
         not_recorded=result.not_recorded,
         wakeup_late_ns=result.wakeup_late_ns.summary(),
         record_failure=result.record_failure,
+        resources=result.resources,
         damage=[] if result.damage is None else [str(result.damage)],
     )
 

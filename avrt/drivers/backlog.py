@@ -86,7 +86,9 @@ class Passing:
     PASSING_MAX of them wait, which takes minutes of a stuck disk, whoever comes makes them itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prepare: Callable[[], object] = tuple) -> None:
+        """Start the thread, which `prepare` sets up."""
+        self._prepare = prepare
         self._calls: deque[Call] = deque()
         self._messages = 0
         self._counting = threading.Lock()
@@ -124,6 +126,7 @@ class Passing:
             raise self._raised
 
     def _serve(self) -> None:
+        self._prepare()
         while not self._stopped.wait(BATCH_SECONDS):
             self._make_all()
 

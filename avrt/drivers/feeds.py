@@ -10,9 +10,13 @@ which its feed had it ready.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol, cast
 
+from avrt.drivers.prefetch import prefetched
 from avrt.errors import InputError
 from avrt.logs.merge import SourceMessage
 from avrt.metrics.distribution import Distribution
@@ -21,7 +25,7 @@ from avrt.units import NS_PER_S
 if TYPE_CHECKING:
     import threading
     from collections import deque
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from avrt.drivers.wall import WallClock
     from avrt.logs.decode import Payload
@@ -45,6 +49,9 @@ class Feed(Protocol):
     name: str
     aside: deque[RawMessage] | None
     damage: InputError | None
+
+    def open(self, set_up: Callable[[str], object]) -> None:
+        """Be ready to deliver, before time begins; `set_up` is for threads of the feed's own."""
 
     def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
         """Deliver everything, each message when it is there; return at the end or when stopped."""
@@ -73,24 +80,42 @@ class LogFeed:
         What is put into `aside` meanwhile is kept for the record, and no stage reads it.
         """
         self._log = log
+        self._ahead: Generator[SourceMessage] | None = None
         self.aside = aside
         self._until_ns = until_ns
         self.damage: InputError | None = None
         self.late_ns = Distribution()
 
+    def open(self, set_up: Callable[[str], object]) -> None:
+        """Begin to read ahead."""
+        ahead = prefetched(self._log, prepare=partial(set_up, "reader"))
+        first = list(islice(ahead, 1))
+        self._ahead = _rejoined(first, ahead)
+
     def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
+        assert self._ahead is not None
         try:
-            for item in self._log:
-                if self._until_ns is not None and item.log_ns >= self._until_ns:
-                    return
-                wait_until(item.log_ns, wall, stopped)
-                if stopped.is_set():
-                    return
-                now_ns = wall.now_ns()
-                self.late_ns.add(now_ns - item.log_ns)
-                deliver(replace(item, log_ns=now_ns))
+            with closing(self._ahead) as items:
+                self._play(items, deliver, wall, stopped)
         except InputError as damage:
             self.damage = damage
+
+    def _play(
+        self,
+        items: Iterable[SourceMessage],
+        deliver: Deliver,
+        wall: WallClock,
+        stopped: threading.Event,
+    ) -> None:
+        for item in items:
+            if self._until_ns is not None and item.log_ns >= self._until_ns:
+                return
+            wait_until(item.log_ns, wall, stopped)
+            if stopped.is_set():
+                return
+            now_ns = wall.now_ns()
+            self.late_ns.add(now_ns - item.log_ns)
+            deliver(replace(item, log_ns=now_ns))
 
     def close(self) -> None:
         pass
@@ -119,8 +144,11 @@ class SourceFeed:
         self._source = source
         self._encode = encode
 
-    def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
+    def open(self, set_up: Callable[[str], object]) -> None:
+        del set_up
         self._source.open()
+
+    def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
         sequence = 0
         while not stopped.is_set() and (reading := self._source.read()) is not None:
             now_ns = wall.now_ns()
@@ -142,6 +170,15 @@ class SourceFeed:
 
     def close(self) -> None:
         self._source.close()
+
+
+def _rejoined(
+    first: list[SourceMessage], rest: Generator[SourceMessage]
+) -> Generator[SourceMessage]:
+    """Yield both; closing it closes the rest."""
+    with closing(rest):
+        yield from first
+        yield from rest
 
 
 def wait_until(at_ns: int, wall: WallClock, stopped: threading.Event) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.backlog import Passing
 from avrt.drivers.execution import MeasuredTiming
+from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.mailbox import Mailbox
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.replay import check_drivable
@@ -31,7 +32,7 @@ from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker, message_of
-from avrt.exec.process import frozen_garbage, set_threads
+from avrt.exec.process import set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, describe, raised_by
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
@@ -66,6 +67,7 @@ class LiveOptions:
         duration_ns: pipeline time after which releases cease; None runs until the feeds end.
         record: takes everything that happens, as far as it can keep up.
         hang_timeout_ns: host time after which a stage counts as hung.
+        is_realtime: whether the host is asked for what real time needs.
         probe: tells whether a device that broke works again.
         look: told how the run stands, several times a second.
         watch: told each call of the kernel, on the recorder's thread.
@@ -74,6 +76,7 @@ class LiveOptions:
     duration_ns: int | None = None
     record: Record | None = None
     hang_timeout_ns: int = HANG_TIMEOUT_NS
+    is_realtime: bool = True
     probe: Callable[[str], bool] = field(default=lambda _device: True)
     look: Callable[[Progress], None] | None = None
     watch: Watch | None = None
@@ -102,7 +105,8 @@ def live(
     check_drivable(spec, wall)
     set_threads(max(device.threads for device in spec.devices))
     result = RunResult(RunFigures(spec))
-    backlog = Passing()
+    host = HostWatch(spec, is_realtime=options.is_realtime)
+    backlog = Passing(partial(host.other, "recorder"))
     recorder = Recorder(options.record, backlog, is_vital=False)
     try:
         worker = StageWorker(
@@ -113,11 +117,12 @@ def live(
             recorder,
             options.hang_timeout_ns,
             wall.at_ns,
+            host.stream,
         )
         try:
             worker.warm()
-            with frozen_garbage():
-                _Run(spec, worker, feeds, wall, options, result, backlog, recorder).run()
+            with host:
+                _Run(spec, worker, feeds, wall, options, result, backlog, recorder, host).run()
         finally:
             worker.close()
     finally:
@@ -141,7 +146,9 @@ class _Run:
         result: RunResult,
         backlog: Passing,
         recorder: Recorder,
+        host: HostWatch,
     ) -> None:
+        self._host = host
         self._worker = worker
         self._feeds = feeds
         self._wall = wall
@@ -153,7 +160,8 @@ class _Run:
         self._ended = threading.Event()
         self._drained = False
         self._boxes = {source.name: Mailbox() for source in spec.sources}
-        self._open_feeds = len(feeds)
+        self._open_feeds = self._unready_feeds = len(feeds)
+        self._ready = threading.Event()
         self._lock = threading.Lock()
         self._raised: BaseException | None = None
         self._progress: Progress | None = None
@@ -173,14 +181,18 @@ class _Run:
             )
             for feed in self._feeds
         ]
-        driver.start()
         for thread in threads:
             thread.start()
         try:
+            while not self._ready.wait(LOOK_SECONDS):
+                pass
+            driver.start()
             self._look_on()
         except KeyboardInterrupt:
             self._result.interrupted = True
             self._stop()
+            if not driver.is_alive() and not self._ended.is_set():
+                driver.start()
             self._look_on()
         finally:
             self._stopped.set()
@@ -199,6 +211,7 @@ class _Run:
     # On the driver's thread
 
     def _drive(self) -> None:
+        self._host.driver()
         self._raised = raised_by(self._loop.run)
         self._ended.set()
 
@@ -220,16 +233,25 @@ class _Run:
     # On the threads of feeds
 
     def _feed(self, feed: Feed) -> None:
-        self._wall.started.wait()
-        raised = raised_by(
-            lambda: feed.run(partial(self._deliver, feed), self._wall, self._stopped)
-        )
+        raised = raised_by(partial(self._open, feed))
+        with self._lock:
+            self._unready_feeds -= 1
+            if self._unready_feeds == 0:
+                self._ready.set()
+        if raised is None:
+            self._wall.started.wait()
+            deliver = partial(self._deliver, feed)
+            raised = raised_by(lambda: feed.run(deliver, self._wall, self._stopped))
         if raised is not None:
             self._result.source_faults[feed.name] = describe(raised)
         with self._lock:
             self._open_feeds -= 1
             if self._open_feeds == 0:
                 self._inbox.put(self._drain)
+
+    def _open(self, feed: Feed) -> None:
+        self._host.other(f"feed-{feed.name}")
+        feed.open(self._host.other)
 
     def _deliver(self, feed: Feed, item: SourceMessage) -> None:
         while feed.aside:
@@ -247,6 +269,7 @@ class _Run:
             if until_ns is not None and now_ns >= until_ns:
                 self._stop()
                 until_ns = None
+            self._host.note(self._recorder, self._wall)
             if look is not None:
                 self._backlog.put(partial(self._take_stock, now_ns))
                 if self._progress is not None:
@@ -274,8 +297,12 @@ class _Run:
 
     def _conclude(self) -> None:
         """Take down what only the end knows, once everything noted is written."""
+        self._host.note(self._recorder, self._wall)
         self._recorder.close()
         result = self._result
+        result.conditions = self._host.conditions()
+        misses = result.figures.misses
+        result.resources = self._host.load(misses, self._wall.host_ns, self._loop.late)
         result.decisions = self._journal.digest
         result.wakeup_late_ns = self._loop.late_ns
         result.dropped = self._dropped

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from avrt.exec.runner import raised_by
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
 T = TypeVar("T")
 
@@ -17,15 +17,19 @@ AHEAD_MAX = 64
 POLL_SECONDS = 0.1
 
 
-def prefetched(items: Iterable[T], ahead: int = AHEAD_MAX) -> Generator[T]:
+def prefetched(
+    items: Iterable[T], ahead: int = AHEAD_MAX, prepare: Callable[[], object] = tuple
+) -> Generator[T]:
     """Yield the items in order, at most `ahead` of them read before they are wanted.
 
-    What reading raises is raised here, after the last good item.
+    `prepare` sets the reading thread up. What reading raises is raised here, after the last good
+    item.
     """
     queue: Queue[T | _End] = Queue(ahead)
     stopped = threading.Event()
 
     def read() -> None:
+        prepare()
         for item in items:
             if not _put(queue, item, stopped):
                 return

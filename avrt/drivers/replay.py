@@ -22,7 +22,7 @@ from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker
 from avrt.errors import SpecError
-from avrt.exec.process import frozen_garbage, set_threads
+from avrt.exec.process import frozen_garbage, quick_switching, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
@@ -107,7 +107,7 @@ def _ahead(
     if clock is None:
         yield log
         return
-    with closing(prefetched(log)) as items:
+    with closing(prefetched(log)) as items, quick_switching():
         yield items
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from avrt.metrics.distribution import Distribution
+from avrt.metrics.resources import ResourceLoad
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ class RunResult:
             pipeline ns; empty in virtual time.
         dropped: by live source, messages that gave way to newer ones before the driver took them.
         source_faults: by live source, what it raised; it delivered nothing after that.
+        conditions: what a live run was granted by its host, and what it asks for.
+        resources: what a live run used of its host.
         record_failure: why a live run could not go on recording; "" when it could.
     """
 
@@ -42,6 +45,8 @@ class RunResult:
     dropped: Mapping[str, int] = field(default_factory=dict)
     source_faults: dict[str, str] = field(default_factory=dict)
     record_failure: str = ""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    resources: ResourceLoad = field(default_factory=ResourceLoad)
 
     def listen(self, at_ns: int, commands: Sequence[Command]) -> None:
         """Take in what the kernel decided."""

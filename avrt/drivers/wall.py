@@ -19,6 +19,7 @@ works again.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
@@ -26,8 +27,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt import clock
 from avrt.drivers.loop import KernelLoop, Worker
-from avrt.exec.process import quick_switching
 from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event
+from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from avrt.model.events import Hung
 
 
+TOLD_LATE_NS = NS_PER_MS
+LATE_KEPT = 10_000
 Finding: TypeAlias = Callable[[int], Sequence[Event]]
 """Makes the events of what happened, given the pipeline time at which the driver finds it."""
 Inbox: TypeAlias = SimpleQueue[Finding]
@@ -103,9 +106,13 @@ class WallClock:
             return clock.take(inbox, None)
         return clock.take(inbox, max(0, self.host_left_ns(until_ns)))
 
+    def host_ns(self, at_ns: int) -> int:
+        """Return the reading of the host's clock at a pipeline time."""
+        return self._zero_host_ns + int(at_ns / self.rate)
+
     def host_left_ns(self, at_ns: int) -> int:
         """Return how long it is to a pipeline time, host ns; not more than 0 when it has come."""
-        return self._zero_host_ns + int(at_ns / self.rate) + 1 - clock.now_ns()
+        return self.host_ns(at_ns) + 1 - clock.now_ns()
 
 
 class WallLoop(KernelLoop):
@@ -115,6 +122,9 @@ class WallLoop(KernelLoop):
         wall: pipeline time.
         inbox: what comes from other threads; with one of the caller's, the run ends with the
             `Drain` that comes through it.
+
+    Attributes:
+        late: when the driver was late by TOLD_LATE_NS or more, and by how much; the last ones.
     """
 
     def __init__(
@@ -133,12 +143,12 @@ class WallLoop(KernelLoop):
         self._is_fed_by_others = inbox is not None
         self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
         self._since_ns: dict[int, int] = {}
+        self.late: deque[tuple[int, int]] = deque(maxlen=LATE_KEPT)
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
-        with quick_switching():
-            self._wall.start()
-            self._go_on()
+        self._wall.start()
+        self._go_on()
 
     def _go_on(self) -> None:
         while (until_ns := self._until_ns()) is not None or self._since_ns or self._awaits_drain:
@@ -177,7 +187,10 @@ class WallLoop(KernelLoop):
     def _catch_up(self, until_ns: int) -> None:
         """Take in what was planned until then, inclusive, instant by instant."""
         while (planned_ns := self._planned_ns()) is not None and planned_ns <= until_ns:
-            self.late_ns.add(until_ns - planned_ns)
+            late_ns = until_ns - planned_ns
+            self.late_ns.add(late_ns)
+            if late_ns >= TOLD_LATE_NS:
+                self.late.append((until_ns, late_ns))
             self._instant(planned_ns, [])
             self._drain_at_the_end()
 

@@ -79,11 +79,12 @@ class StageWorker:
         recorder: Recorder,
         hang_timeout_ns: int,
         host_ns: Callable[[int], int] | None = None,
+        prepare: Callable[[str], object] | None = None,
     ) -> None:
         """Start the stages' streams.
 
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
-        work ends when its end is reported.
+        work ends when its end is reported. `prepare` sets each stream's thread up.
         """
         self._stages = {stage.name: stage for stage in spec.stages}
         self._timing = timing
@@ -104,7 +105,7 @@ class StageWorker:
         self._epochs = dict.fromkeys(self._stages, 0)
         self.digest = PayloadDigest()
         self._frames = {name: stages[name].output_frame for name in self._stages}
-        self._streams = {name: Stream(name, stages[name]) for name in self._stages}
+        self._streams = {name: Stream(name, stages[name], prepare) for name in self._stages}
 
     def warm(self) -> None:
         """Warm the stages up one after the other, each on its own stream.

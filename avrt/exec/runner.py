@@ -152,9 +152,13 @@ class Stream:
     job that begins anew; until the stage has taken it, no job is done.
     """
 
-    def __init__(self, name: str, stage: RunnableStage) -> None:
+    def __init__(
+        self, name: str, stage: RunnableStage, prepare: Callable[[str], object] | None = None
+    ) -> None:
+        """Start the thread; `prepare` is called on it with the stream's name, before any work."""
         self.name = name
         self._stage = stage
+        self._prepare = prepare
         self._work: SimpleQueue[_Work | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=f"avrt-{name}", daemon=True)
         self._thread.start()
@@ -178,6 +182,8 @@ class Stream:
         return work.future
 
     def _serve(self) -> None:
+        if self._prepare is not None:
+            self._prepare(self.name)
         fresh: object = None
         stale = False
         while (work := self._work.get()) is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from avrt.metrics.assumptions import Assumptions
 from avrt.metrics.distribution import Distribution
+from avrt.metrics.streams import Streams
 from avrt.model.commands import Dispatch, Record
 from avrt.model.records import (
     OUTCOMES,
@@ -233,6 +234,7 @@ class RunFigures:
         self.assumptions = Assumptions(spec, overheads)
         self.stages = {stage.name: StageFigures(is_whole=is_whole) for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}
+        self.streams = Streams(spec)
         self.misses: list[MissRecord] = []
         self.miss_count = 0
         self.modes: list[ModeRecord] = []
@@ -258,6 +260,7 @@ class RunFigures:
         match record:
             case JobRecord():
                 self.stages[record.stage].job(record)
+                self.streams.job(record)
             case MissRecord():
                 self._miss(record)
             case ChainRecord():
@@ -307,6 +310,7 @@ class RunFigures:
             "misses": self.miss_count,
             "stages": {name: stage.summary() for name, stage in self.stages.items()},
             "chains": {name: chain.summary() for name, chain in self.chains.items()},
+            **self.streams.summary(),
             "modes": [
                 {"mode": m.mode, "at_ns": m.at_ns, "cause": m.cause, "entered": m.entered}
                 for m in self.modes

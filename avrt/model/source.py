@@ -29,7 +29,7 @@ class Source:
     """
 
     def open(self) -> None:
-        """Connect to the sensor; called once, when pipeline time has begun."""
+        """Connect to the sensor; called once, before pipeline time begins."""
 
     def read(self) -> Reading | None:
         """Wait for the next reading; None means that no more will come."""

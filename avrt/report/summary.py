@@ -16,6 +16,7 @@ from avrt.logs.record.recorded import FLIGHT, WHAT_IF, read_overheads, read_pipe
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
+from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
 from avrt.report.bounds import BoundsCheck, check_bounds
 
@@ -59,6 +60,7 @@ class RunSummary:
         complete: the run came to its own end and its record was closed.
         record_failure: why a live run could not go on recording; "" when it could.
         flight: what the flight recorder of a live run without a record wrote.
+        resources: what a live run used of its host.
     """
 
     pipeline: PipelineSpec
@@ -79,6 +81,7 @@ class RunSummary:
     complete: bool = True
     record_failure: str = ""
     flight: FlightSummary = field(default_factory=FlightSummary)
+    resources: ResourceLoad = field(default_factory=ResourceLoad)
     _bounds: BoundsCheck | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -135,6 +138,7 @@ class RunSummary:
             "record": self.record,
             "record_failure": self.record_failure,
             "flight": {**asdict(self.flight), "files": list(self.flight.files)},
+            "host": asdict(self.resources),
             "conditions": dict(self.conditions),
         }
 
@@ -243,6 +247,7 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
         wakeup_late_ns = {
             name: None if late[name] is None else _whole(late[name]) for name in NO_WAKEUPS
         }
+        host = _load(run.get("host", {}))
         summary.decisions = str(result["decisions"])
         summary.payloads = str(run["digests"]["payloads"])
         summary.hangs, summary.interrupted = _whole(run["hangs"]), bool(run["interrupted"])
@@ -253,6 +258,21 @@ def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:
     summary.topics, summary.anomalies = topics, anomalies
     summary.not_recorded = not_recorded
     summary.wakeup_late_ns = wakeup_late_ns
+    summary.resources = host
+
+
+def _load(data: Mapping[str, object]) -> ResourceLoad:
+    if not data:
+        return ResourceLoad()
+    levels, misses = data["levels"], data["misses"]
+    if not (isinstance(levels, dict) and isinstance(misses, dict)):
+        raise TypeError("expected levels and misses by name")
+    return ResourceLoad(
+        _whole(data["samples"]),
+        {str(name): Level(**level) for name, level in levels.items()},
+        {str(name): _whole(count) for name, count in misses.items()},
+        str(data["evidence"]),
+    )
 
 
 def _topic(data: Mapping[str, object]) -> TopicCount:

@@ -149,11 +149,22 @@ class RunRecord:
         self._writer.flush()  # type: ignore[no-untyped-call]
         self._waiting = 0
 
-    def close(self, result: Mapping[str, str] | None = None) -> None:
-        """Finish the file, with the result of a run that ended; harmless when repeated."""
+    def close(
+        self,
+        result: Mapping[str, str] | None = None,
+        conditions: Mapping[str, str] | None = None,
+    ) -> None:
+        """Finish the file; harmless when repeated.
+
+        Args:
+            result: of a run that ended.
+            conditions: all of them, where the run itself showed some that were not known before.
+        """
         if self._file.closed:
             return
         try:
+            if conditions is not None:
+                self._writer.add_metadata(CONDITIONS, dict(conditions))
             if result is not None:
                 self._writer.add_metadata(RESULT, dict(result))
             self._writer.finish()  # type: ignore[no-untyped-call]
