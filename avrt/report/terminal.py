@@ -13,6 +13,7 @@ from rich.text import Text
 
 from avrt.logs.record.recorded import FLIGHT
 from avrt.metrics.load import overload_warnings
+from avrt.report.streams import host_notes, side_by_side, streams_table
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def render(summary: RunSummary) -> RenderableType:
     parts += [*fruitless(summary), _stages(summary)]
     if summary.pipeline.chains:
         parts.append(_chains(summary))
+    parts += [*streams_table(summary), *side_by_side(summary)]
     parts += list(why_late(summary))
     parts += list(notes(summary))
     parts.append(_footer(summary))
@@ -234,6 +236,7 @@ def notes(summary: RunSummary) -> Iterator[Text]:
     if summary.wakeup_late_ns["count"]:
         four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))
         yield Text(f"the driver was {four} ms late at planned instants (p50/p95/p99/max)")
+    yield from host_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")
     for name, (count, why) in summary.not_recorded.items():
