@@ -18,7 +18,8 @@ import torch
 
 from avrt import clock
 from avrt.device.base import Caps, Mark, Operation, Stream, WaitTimeout
-from avrt.device.worker import NS_PER_S, THREADS_DEFAULT, CpuStream, WorkerSetup
+from avrt.device.worker import THREADS_DEFAULT, CpuStream, WorkerSetup
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from avrt.device.base import Kind
@@ -53,7 +54,9 @@ class CpuMark(Mark):
         self._waiters.append(bell)
         if self._is_done():  # in between, and the bell may have come too late to be rung
             return True
-        return bell.acquire(timeout=-1 if timeout_ns < 0 else min(timeout_ns, TIMEOUT_NS_MAX) / 1e9)
+        return bell.acquire(
+            timeout=-1 if timeout_ns < 0 else min(timeout_ns, TIMEOUT_NS_MAX) / NS_PER_S
+        )
 
     def _is_done(self) -> bool:
         return self.done

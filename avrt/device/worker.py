@@ -22,11 +22,11 @@ import torch
 
 from avrt.device.base import FOREVER_NS, ForkedProcess, Stream, StreamClosed
 from avrt.errors import raised_by
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NS_PER_S = 10**9
 THREADS_DEFAULT = 1
 
 

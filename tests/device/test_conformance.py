@@ -1,0 +1,126 @@
+"""The conformance suite on every device there is, and that it fails devices that break a rule.
+
+On CUDA it counts as not run where there is no device; the reason is shown, never a pass.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from avrt.device import CpuDevice, CudaDevice, SimulatedDevice, conformance
+
+MAKERS = {"cpu": CpuDevice, "simulated": SimulatedDevice, "cuda": CudaDevice}
+MARKS = {"cpu": [pytest.mark.live], "simulated": [], "cuda": [pytest.mark.gpu]}
+
+
+def all_of_them():
+    for check in conformance.CHECKS:
+        virtual = check.test.__module__.endswith(".virtual")
+        for name in ["simulated"] if virtual else MAKERS:
+            slow = [pytest.mark.slow] if check.slow else []
+            yield pytest.param(
+                check, name, marks=[*MARKS[name], *slow], id=f"{check.test.__name__}-{name}"
+            )
+
+
+@pytest.mark.parametrize(("check", "name"), list(all_of_them()))
+def test_the_device_conforms(check, name):
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("not run: no CUDA device")
+    verdict = conformance.run_check(check, MAKERS[name], name)
+    if verdict.outcome == "not run":
+        pytest.skip(f"not run: {verdict.reason}")
+    assert verdict.outcome == "passed", verdict.reason
+
+
+class DeafToEvents(SimulatedDevice):
+    def wait(self, stream, mark):
+        pass
+
+
+class BoundToTheLatest(SimulatedDevice):
+    """Whoever waits for a recording waits for the next one, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.latest = {}
+
+    def record(self, stream, *, timing):
+        mark = super().record(stream, timing=timing)
+        before = self.latest.get(stream.name)
+        self.latest[stream.name] = mark
+        for other in self._streams:
+            for index, step in enumerate(other.steps):
+                if step.kind == "wait" and step.mark is before:
+                    other.steps[index] = step._replace(mark=mark)
+        return mark
+
+
+class Forgiving(SimulatedDevice):
+    """Errors do not stay."""
+
+    def submit(self, stream, operation):
+        super().submit(stream, operation)
+        super().reset(stream)
+
+
+class Discreet(SimulatedDevice):
+    """Errors stay but do not travel."""
+
+    def wait(self, stream, mark):
+        super().wait(stream, mark)
+        super().reset(stream)
+
+
+class Unforgiving(SimulatedDevice):
+    def reset(self, stream):
+        pass
+
+
+class Lifo(SimulatedDevice):
+    def submit(self, stream, operation):
+        super().submit(stream, operation)
+        stream.steps.rotate(1)
+
+
+class Hasty(SimulatedDevice):
+    """The host does not wait."""
+
+    def await_mark(self, mark, timeout_ns):
+        del timeout_ns
+        mark.done = True
+
+
+class Optimist(SimulatedDevice):
+    def passed(self, mark):
+        del mark
+        return True
+
+
+class Swift(SimulatedDevice):
+    """Everything costs half."""
+
+    def __init__(self):
+        super().__init__()
+        self.slow = lambda _name: 0.5
+
+
+BROKEN = {
+    DeafToEvents: "an event orders two streams",
+    BoundToTheLatest: "a wait means the recording of its time",
+    Forgiving: "an error is kept and what follows is skipped",
+    Discreet: "an error travels with an event",
+    Unforgiving: "a reset lets the stream go on",
+    Lifo: "a stream is a fifo",
+    Hasty: "a host wait times out",
+    Optimist: "a query tells before and after",
+    Swift: "elapsed time is at least the work",
+}
+
+
+@pytest.mark.parametrize("broken", list(BROKEN), ids=lambda device: device.__name__)
+def test_a_device_that_breaks_a_rule_fails(broken):
+    quick = [check for check in conformance.CHECKS if not check.slow]
+    verdicts = conformance.run(broken, "broken", quick)
+    assert BROKEN[broken] in [verdict.name for verdict in conformance.failed(verdicts)]
