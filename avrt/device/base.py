@@ -17,20 +17,22 @@ device writes a `Device` and runs `avrt.device.conformance` on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVarTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVarTuple
 
 import torch
 
 from avrt.errors import HardwareFault, SoftwareFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 Ts = TypeVarTuple("Ts")
 
 Kind = Literal["cpu", "cuda", "simulated"]
 OperationKind = Literal["compute", "copy"]
 
+NOTHING: Mapping[str, int] = MappingProxyType({})
 FOREVER_NS = 3600 * 10**9
 """The longest wait there is: one hour."""
 
@@ -139,7 +141,7 @@ class Mark:
         self.done = False
         self.at_ns = 0
         self.error: BaseException | None = None
-        self.seen: dict[str, int] = {}
+        self.seen: Mapping[str, int] = NOTHING
 
 
 @dataclass(slots=True)
@@ -182,7 +184,8 @@ class Buffer:
         return self.storage[offset_bytes : offset_bytes + size_bytes].view(dtype).view(shape)
 
 
-class Operation(NamedTuple):
+@dataclass(slots=True)
+class Operation:
     """What a stream has to do: call `call`.
 
     Attributes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ class CpuMark(Mark):
     def __init__(self, stream: CpuStream) -> None:
         super().__init__(stream.name)
         self.owner = stream
-        self._waiters: deque[threading.Lock] = deque()
+        self._waiters: list[threading.Lock] = []
 
     def complete(self, at_ns: int, error: BaseException | None) -> None:
         """Wake all who sleep on this recording."""
@@ -43,7 +42,7 @@ class CpuMark(Mark):
         self.at_ns = at_ns
         self.done = True
         while self._waiters:
-            self._waiters.popleft().release()
+            self._waiters.pop().release()
 
     def sleep(self, timeout_ns: int = -1) -> bool:
         """Sleep until it is complete; return whether it is."""

@@ -112,7 +112,7 @@ class Executor:
         name: str = "",
     ) -> None:
         """Queue a call of `kernel`; the buffers that it uses are named so that they stay alive."""
-        self._check(stream, *reads, *writes)
+        self._check(stream, reads, writes)
         call = partial(kernel, *args) if args else kernel
         self._submit(stream, Operation(call, name, "compute", cost_ns), reads, writes)
 
@@ -120,7 +120,7 @@ class Executor:
         self, target: Buffer, source: Buffer, stream: Stream, *, size_bytes: int | None = None
     ) -> None:
         """Queue a copy of the first bytes of `source`, all that both hold by default."""
-        self._check(stream, target, source)
+        self._check(stream, (source,), (target,))
         held_bytes = min(target.size_bytes, source.size_bytes)
         count = held_bytes if size_bytes is None else size_bytes
         if not 0 <= count <= held_bytes:
@@ -131,7 +131,9 @@ class Executor:
     def delay(self, stream: Stream, duration_ns: int, name: str = "delay") -> None:
         """Queue something that takes at least so long and does nothing."""
         self._check(stream)
-        self._submit(stream, self.device.delay(duration_ns)._replace(name=name), (), ())
+        operation = self.device.delay(duration_ns)
+        operation.name = name
+        self._submit(stream, operation, (), ())
 
     def record(self, stream: Stream, event: Event | None = None, *, timing: bool = True) -> Event:
         """Record an event, a new one by default; it is complete when the stream comes here.
@@ -250,7 +252,9 @@ class Executor:
         reads: tuple[Buffer, ...],
         writes: tuple[Buffer, ...],
     ) -> None:
-        for buffer in (*reads, *writes):
+        for buffer in reads:
+            buffer.users[stream.name] = stream
+        for buffer in writes:
             buffer.users[stream.name] = stream
         if self.checker is not None:
             self.checker.launch(stream, operation.name, reads, writes)
@@ -272,12 +276,16 @@ class Executor:
         finally:
             self.timeline.add_host(name, activity, start_ns, self.now_ns())
 
-    def _check(self, stream: Stream, *buffers: Buffer) -> None:
+    def _check(
+        self, stream: Stream, reads: tuple[Buffer, ...] = (), writes: tuple[Buffer, ...] = ()
+    ) -> None:
         if self._closed:
             raise StreamClosed(stream.name)
         if self._streams.get(stream.name) is not stream:
             raise SpecError(f"stream {stream.name!r} belongs to another executor")
-        for buffer in buffers:
+        for buffer in reads:
+            self.pool.check(buffer)
+        for buffer in writes:
             self.pool.check(buffer)
 
 

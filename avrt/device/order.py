@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from avrt.device.base import Buffer, Mark, Stream
 
@@ -112,7 +112,7 @@ class OrderChecker:
             self.races.append(Race(name, access, unordered))
 
 
-def _join(known: dict[str, int], more: dict[str, int]) -> None:
+def _join(known: dict[str, int], more: Mapping[str, int]) -> None:
     for stream, number in more.items():
         if known.get(stream, 0) < number:
             known[stream] = number

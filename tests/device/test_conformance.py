@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from avrt.device import CpuDevice, CudaDevice, SimulatedDevice, conformance
+from avrt.errors import SpecError
 
 MAKERS = {"cpu": CpuDevice, "simulated": SimulatedDevice, "cuda": CudaDevice}
 MARKS = {"cpu": [pytest.mark.live], "simulated": [], "cuda": [pytest.mark.gpu]}
@@ -121,6 +122,35 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", list(BROKEN), ids=lambda device: device.__name__)
 def test_a_device_that_breaks_a_rule_fails(broken):
-    quick = [check for check in conformance.CHECKS if not check.slow]
-    verdicts = conformance.run(broken, "broken", quick)
-    assert BROKEN[broken] in [verdict.name for verdict in conformance.failed(verdicts)]
+    (check,) = [check for check in conformance.CHECKS if check.name == BROKEN[broken]]
+    assert conformance.run_check(check, broken, "broken").outcome == "FAILED"
+
+
+def test_what_cannot_be_made_is_not_run_and_says_why():
+    def missing():
+        raise SpecError("no such device")
+
+    verdicts = conformance.run(missing, "none")
+    assert len(verdicts) == len(conformance.CHECKS)
+    assert {(verdict.outcome, verdict.reason) for verdict in verdicts} == {
+        ("not run", "no such device")
+    }
+
+
+def test_the_table_shows_every_outcome_and_its_reason():
+    verdicts = [
+        conformance.Verdict("one rule", "cpu", "passed"),
+        conformance.Verdict("one rule", "cuda", "not run", "no CUDA device"),
+        conformance.Verdict("other rule", "cpu", "FAILED", "AssertionError: 1"),
+    ]
+    assert conformance.table(verdicts).splitlines() == [
+        "                  cpu       cuda",
+        "one rule       passed    not run",
+        "other rule     FAILED           ",
+        "",
+        "cpu: 1 passed, 1 FAILED, 0 not run",
+        "cuda: 0 passed, 0 FAILED, 1 not run",
+        "",
+        "cuda: not run (no CUDA device): one rule",
+        "cpu: FAILED (AssertionError: 1): other rule",
+    ]
