@@ -5,7 +5,8 @@ whoever borrowed its content gave it back; reference counts play no part, becaus
 under way holds none (pytorch#130785). What comes to the host is an `Arrival`: its data can only be
 had through a completed recording, so a result is never read before its copy has ended
 (pytorch#86264). Small copies are packed, so that many cost one. Between two devices data goes
-through the host.
+through the host. An error poisons the stream of the copies like any other: stages that must not
+harm each other have `Transfers` of their own.
 """
 
 from __future__ import annotations
