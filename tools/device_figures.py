@@ -29,6 +29,10 @@ Figures = dict[str, object]
 
 FRAME_BYTES = 6 << 20
 ROUNDS = 30
+SIZE_CPU, SIZE_CUDA = (96, 160), (384, 640)
+DELAY_NS = 2_000_000
+FRAME_NS = 4_000_000
+NETS_MAX = 50
 FRAMES = 8
 
 
@@ -56,28 +60,34 @@ def hops(make_device: Callable[[], Device], budget_s: float) -> Figures:
 
 
 def streams(make_device: Callable[[], Device], budget_s: float) -> Figures:
-    """Measure two networks on two streams against one, and copies beside a network."""
+    """Measure two of everything on two streams against one, and copies beside a network.
+
+    Two delays leave the device free for each other, so their speedup is that of the streams alone;
+    two networks also share the device's engines.
+    """
     timeline = Timeline(200_000)
-    ratios, alone_us, overlaps = [], [], []
+    delays, networks, alone_us, overlaps = [], [], [], []
     until = time.monotonic() + budget_s
     with Executor(make_device(), timeline=timeline) as executor:
         one, two = executor.stream("one"), executor.stream("two")
         transfers = Transfers(executor, slots=4)
         nets = [network(executor), network(executor)]
-        run_networks(executor, nets, (one, two), 2)
-        while len(ratios) < ROUNDS and (len(ratios) < 2 or time.monotonic() < until):
+        frame_nets = nets_a_frame(run_networks(executor, nets, (one, two), 5) / 10)
+        while len(networks) < ROUNDS and (len(networks) < 2 or time.monotonic() < until):
+            delays.append(run_delays(executor, (one, one), 2) / run_delays(executor, (one, two), 2))
             apart_ns = run_networks(executor, nets, (one, one), 5)
-            beside_ns = run_networks(executor, nets, (one, two), 5)
-            ratios.append(apart_ns / beside_ns)
+            networks.append(apart_ns / run_networks(executor, nets, (one, two), 5))
             alone_us.append(apart_ns / 10_000)
             timeline.clear()
-            copy_beside_network(executor, transfers, nets[0], one)
+            copy_beside_network(executor, transfers, [nets[0]] * frame_nets, one)
             overlaps.append(overlap(timeline.spans(executor.device)))
     shares = [found.fraction for found in overlaps if found.fraction is not None]
     quotients = [found.ratio for found in overlaps if found.ratio is not None]
     return {
         "network_us": summary(alone_us),
-        "two_streams_speedup": summary(ratios),
+        "networks_a_frame": frame_nets,
+        "two_delays_speedup": summary(delays),
+        "two_networks_speedup": summary(networks),
         "copy_overlap_fraction": summary(shares),
         "copy_by_compute_ratio": summary(quotients),
     }
@@ -136,7 +146,7 @@ def network(executor: Executor) -> Callable[[], object]:
     for _ in range(3):
         layers += [torch.nn.Conv2d(32, 32, 3, padding=1), torch.nn.ReLU()]
     net = torch.nn.Sequential(*layers).eval().to(where)
-    image = torch.randn(1, 3, 96, 160).to(where)
+    image = torch.randn(1, 3, *(SIZE_CUDA if where == "cuda" else SIZE_CPU)).to(where)
     return partial(net, image)
 
 
@@ -156,14 +166,31 @@ def run_networks(
     return executor.now_ns() - start_ns
 
 
+def run_delays(executor: Executor, on: tuple[Stream, Stream], times: int) -> int:
+    """Queue delays on two streams; return how long all of it took, in ns."""
+    start_ns = executor.now_ns()
+    for _ in range(times):
+        for stream in on:
+            executor.delay(stream, DELAY_NS)
+    for stream in on:
+        executor.synchronize(stream)
+    return executor.now_ns() - start_ns
+
+
+def nets_a_frame(network_ns: float) -> int:
+    """Return how many networks keep the device busy while the host stages one frame."""
+    return min(NETS_MAX, max(1, round(FRAME_NS / network_ns)))
+
+
 def copy_beside_network(
-    executor: Executor, transfers: Transfers, net: Callable[[], object], stream: Stream
+    executor: Executor, transfers: Transfers, nets: list[Callable[[], object]], stream: Stream
 ) -> None:
-    """Copy 6 MB frames to the device while the network runs on the frames before."""
+    """Copy 6 MB frames to the device while networks run on the frames before."""
     frame = torch.zeros(FRAME_BYTES, dtype=torch.uint8)
     target = executor.allocate(FRAME_BYTES, transfers.stream)
     for _ in range(FRAMES):
-        executor.launch(stream, net, name="network")
+        for net in nets:
+            executor.launch(stream, net, name="network")
         transfers.to_device(frame, target)
     executor.synchronize(stream)
     executor.synchronize(transfers.stream)

@@ -4,14 +4,17 @@
                                      [--rehearse]
 
 Prints one JSON object. `--out`, `$OUT/gpu.json` where OUT is set, is written anew after each
-section, so what was found survives an interruption. A section that cannot run says `not run` and
-why; the exit code is 1 only when something failed. `--rehearse` runs the sections for CUDA on the
-CPU instead, which shows that the script is whole and nothing about CUDA.
+section, so what was found survives an interruption. Each section is a process of its own, because
+an error of CUDA poisons its process for good, and ends when twice its share of the budget is over;
+it prints then where it hung. A section that cannot run says `not run` and why; the exit code is 1
+only when something failed. `--rehearse` runs the sections for CUDA on the CPU instead, which shows
+that the script is whole and nothing about CUDA.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import platform
@@ -34,43 +37,34 @@ if TYPE_CHECKING:
     from avrt.device.base import Device
 
 BUDGET_S = 300.0
+START_S = 30.0
+"""A process may take so long to start, on top of its share."""
 MS = 1_000_000
 FRAME = (1 << 18,)
 DEVICES = {"cpu": CpuDevice, "simulated": SimulatedDevice, "cuda": CudaDevice}
 
 
 def conforming(make_device: Callable[[], Device], budget_s: float) -> Figures:
-    """Run the conformance suite on all devices, CUDA first and the quick tests before the slow."""
-    del make_device
+    """Run the conformance suite on a device, the quick tests before the slow ones."""
+    name = next(name for name, made in DEVICES.items() if made is make_device)
     until = time.monotonic() + budget_s
     verdicts: list[conformance.Verdict] = []
-    for slow in (False, True):
-        checks = [check for check in conformance.CHECKS if check.slow is slow]
-        for name in ("cuda", "simulated", "cpu"):
-            verdicts += in_time(until, name, checks)
-    order = [check.name for check in conformance.CHECKS]
-    verdicts.sort(key=lambda verdict: (order.index(verdict.name), verdict.device))
-    print(conformance.table(verdicts), file=sys.stderr)
-    rows = [[v.name, v.device, v.outcome, v.reason, round(v.took_ns / MS, 2)] for v in verdicts]
-    return {"failed": len(conformance.failed(verdicts)), "verdicts": rows}
-
-
-def in_time(until: float, name: str, checks: list[conformance.Check]) -> list[conformance.Verdict]:
-    """Run tests as long as there is time."""
-    verdicts = []
-    for check in checks:
+    for check in sorted(conformance.CHECKS, key=lambda check: check.slow):
         if time.monotonic() < until:
-            verdicts += conformance.run(DEVICES[name], name, [check])
+            verdicts += conformance.run(make_device, name, [check])
         else:
             late = conformance.Verdict(check.name, name, "not run", "the time was up")
             verdicts.append(late)
-    return verdicts
+        shown = verdicts[-1]
+        print(f"   {shown.outcome:8} {shown.name} {shown.reason}", file=sys.stderr, flush=True)
+    rows = [[v.name, v.device, v.outcome, v.reason, v.took_ns] for v in verdicts]
+    return {"failed": len(conformance.failed(verdicts)), "verdicts": rows}
 
 
 def sanitizer(make_device: Callable[[], Device], budget_s: float) -> Figures:
     """Run a right and a wrong pipeline in a process each, with torch's own sanitizer on CUDA."""
     on = "cuda" if make_device is CudaDevice else "cpu"
-    found = {name: watched(name, on, budget_s / 2) for name in ("right", "mutant")}
+    found = {name: watched(name, on, budget_s / 2 + START_S) for name in ("right", "mutant")}
     seen = "theirs" if on == "cuda" else "ours"
     wrong = int(found["right"][seen] != 0) + int(found["mutant"][seen] == 0)
     wrong += int(found["right"]["ours"] != 0) + int(found["mutant"]["ours"] == 0)
@@ -118,79 +112,130 @@ def sanitized(name: str, on: str) -> int:
 
 
 class Section(NamedTuple):
-    """A part of the run, its share of the budget, and whether it is about CUDA alone."""
+    """A part of the run, its share of the budget, and the device that it is about."""
 
     call: Callable[[Callable[[], Device], float], Figures]
     share: float
-    needs_cuda: bool = True
+    device: str = "cuda"
 
 
 SECTIONS = {
-    "conformance": Section(conforming, 0.4, needs_cuda=False),
+    "conformance_cuda": Section(conforming, 0.25),
     "hops": Section(hops, 0.1),
     "streams": Section(streams, 0.15),
     "failover": Section(failover, 0.05),
-    "sanitizer": Section(sanitizer, 0.2),
+    "sanitizer": Section(sanitizer, 0.15),
     "soak": Section(soak, 0.1),
+    "conformance_simulated": Section(conforming, 0.1, "simulated"),
+    "conformance_cpu": Section(conforming, 0.1, "cpu"),
 }
 
 
 def conditions() -> Figures:
     """Return what the figures depend on."""
-    found: Figures = {
+    return {
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
+        "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else None,
         "system": platform.platform(),
         "cores": len(os.sched_getaffinity(0)),
         "load_1min": round(os.getloadavg()[0], 2),
         "threads": torch.get_num_threads(),
     }
-    if torch.cuda.is_available():
-        found["device"] = CudaDevice().report()
-    return found
 
 
 def measured(name: str, budget_s: float, *, rehearse: bool) -> Figures:
-    """Run one section; what it raises is part of the result."""
+    """Run one section in this process; what it raises is part of the result."""
     section = SECTIONS[name]
-    device = CpuDevice if rehearse else CudaDevice
-    if section.needs_cuda and not rehearse and not torch.cuda.is_available():
-        return {"outcome": "not run", "reason": "no CUDA device"}
+    faulthandler.dump_traceback_later(limit_s(name, budget_s), exit=True)
+    device = DEVICES["cpu" if rehearse and section.device == "cuda" else section.device]
     start = time.monotonic()
     found: Figures = {}
     raised = raised_by(lambda: found.update(section.call(device, section.share * budget_s)))
     took_s = round(time.monotonic() - start, 2)
-    if isinstance(raised, Exception):
-        told = f"{type(raised).__name__}: {raised}"
-        return {"outcome": "FAILED", "reason": told, "took_s": took_s}
     if raised is not None:
-        raise raised
+        told = f"{type(raised).__name__}: {raised}"
+        return {"outcome": "FAILED", "reason": told, **found, "took_s": took_s}
     outcome = "FAILED" if found.pop("failed", 0) else "rehearsed" if rehearse else "done"
     return {"outcome": outcome, **found, "took_s": took_s}
 
 
-def main(arguments: list[str]) -> int:
-    """Run the sections that were asked for and print what they found."""
+def isolated(name: str, budget_s: float, *, rehearse: bool) -> Figures:
+    """Run one section in a process of its own."""
+    if SECTIONS[name].device == "cuda" and not rehearse and not torch.cuda.is_available():
+        return {"outcome": "not run", "reason": "no CUDA device"}
+    command = [sys.executable, __file__, "--child", name, "--budget", str(budget_s)]
+    try:
+        ended = subprocess.run(  # noqa: S603 - this file
+            [*command, "--rehearse"] if rehearse else command,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=limit_s(name, budget_s) + START_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"outcome": "FAILED", "reason": "it did not end in time and could not say where"}
+    if not ended.stdout.strip():
+        return {"outcome": "FAILED", "reason": f"the process ended with {ended.returncode}"}
+    found: Figures = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+def limit_s(name: str, budget_s: float) -> float:
+    """Return after how long a section is ended."""
+    return 2 * SECTIONS[name].share * budget_s + START_S
+
+
+def verdicts_in(sections: dict[str, Figures]) -> list[conformance.Verdict]:
+    """Return the verdicts of all devices, those that were not run too."""
+    found: list[conformance.Verdict] = []
+    for name, section in sections.items():
+        rows = section.get("verdicts")
+        if isinstance(rows, list):
+            found += [conformance.Verdict(*row) for row in rows]
+        elif SECTIONS[name].call is conforming:
+            found += [
+                conformance.Verdict(
+                    check.name, SECTIONS[name].device, "not run", str(section["reason"])
+                )
+                for check in conformance.CHECKS
+            ]
+    order = [check.name for check in conformance.CHECKS]
+    return sorted(found, key=lambda verdict: (order.index(verdict.name), verdict.device))
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """Return what the command line says."""
     folder = os.environ.get("OUT")
     parser = argparse.ArgumentParser(description="Check and measure devices.")
     parser.add_argument("--out", type=Path, default=Path(folder, "gpu.json") if folder else None)
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds for all sections")
     parser.add_argument("--only", nargs="+", choices=[*SECTIONS], default=[*SECTIONS])
     parser.add_argument("--rehearse", action="store_true", help="run CUDA's sections on the CPU")
+    parser.add_argument("--child", choices=[*SECTIONS], help=argparse.SUPPRESS)
     parser.add_argument("--sanitized", choices=["right", "mutant"], help=argparse.SUPPRESS)
     parser.add_argument("--on", choices=["cpu", "cuda"], default="cuda", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the sections that were asked for and print what they found."""
+    options = options_of(arguments)
     if options.sanitized:
         return sanitized(options.sanitized, options.on)
+    if options.child:
+        print(json.dumps(measured(options.child, options.budget, rehearse=options.rehearse)))
+        return 0
     sections: dict[str, Figures] = {}
     found = {"conditions": conditions(), "sections": sections}
     for name in options.only:
         print(f"== {name}", file=sys.stderr, flush=True)
-        sections[name] = measured(name, options.budget, rehearse=options.rehearse)
+        sections[name] = isolated(name, options.budget, rehearse=options.rehearse)
         if options.out is not None:
             options.out.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    print(conformance.table(verdicts_in(sections)), file=sys.stderr, flush=True)
     print(json.dumps(found, indent=1))
     return int(any(section["outcome"] == "FAILED" for section in sections.values()))
 
