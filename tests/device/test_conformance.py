@@ -109,7 +109,7 @@ class Swift(SimulatedDevice):
 
 BROKEN = {
     DeafToEvents: "an event orders two streams",
-    BoundToTheLatest: "a wait means the recording of its time",
+    BoundToTheLatest: "a wait means the recording of that moment",
     Forgiving: "an error is kept and what follows is skipped",
     Discreet: "an error travels with an event",
     Unforgiving: "a reset lets the stream go on",
@@ -135,6 +135,25 @@ def test_what_cannot_be_made_is_not_run_and_says_why():
     assert {(verdict.outcome, verdict.reason) for verdict in verdicts} == {
         ("not run", "no such device")
     }
+
+
+def test_a_failure_says_where():
+    def always_wrong(rig):
+        rig.executor.stream("s")
+        raise ValueError("wrong")
+
+    verdict = conformance.run_check(conformance.Check(always_wrong), SimulatedDevice, "x")
+    assert verdict.name == "always wrong"
+    assert verdict.outcome == "FAILED"
+    assert verdict.reason.startswith("ValueError: wrong at ")
+    assert "test_conformance.py:" in verdict.reason
+
+
+def test_run_gives_a_verdict_a_test_in_order():
+    verdicts = conformance.run(SimulatedDevice, "simulated", conformance.CHECKS[:3])
+    assert [verdict.outcome for verdict in verdicts] == ["passed"] * 3
+    assert [v.name for v in verdicts] == [check.name for check in conformance.CHECKS[:3]]
+    assert conformance.failed(verdicts) == []
 
 
 def test_the_table_shows_every_outcome_and_its_reason():

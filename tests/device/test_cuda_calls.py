@@ -11,7 +11,7 @@ from recorded_cuda import RecordedCuda, torch_with
 
 from avrt.device import CudaDevice, Executor, OrderChecker, Timeline, conformance, cuda
 from avrt.device.base import OutOfMemory, StreamClosed, StreamPoisoned, WaitTimeout
-from avrt.device.conformance import failing, memory
+from avrt.device.conformance import failing, memory, ordering
 from avrt.errors import HardwareFault, SpecError
 
 MS = 1_000_000
@@ -263,12 +263,20 @@ def test_closing_at_once_marks_what_comes_as_closed(executor):
 
 
 HOST_DECIDED = [
-    *[check for check in conformance.CHECKS if check.test.__module__ == failing.__name__],
-    *[
-        check
-        for check in conformance.CHECKS
-        if check.test in (memory.freeing_twice_raises, memory.use_after_free_raises)
-    ],
+    check
+    for check in conformance.CHECKS
+    if check.test.__module__ == failing.__name__
+    or check.test
+    in (
+        memory.freeing_twice_raises,
+        memory.use_after_free_raises,
+        memory.the_bound_of_memory_holds,
+        memory.reuse_on_another_stream_waits,
+        ordering.a_missing_wait_is_found,
+        ordering.a_priority_reaches_the_device,
+        ordering.transitive_order_is_accepted,
+        ordering.a_host_wait_orders_what_follows,
+    )
 ]
 
 

@@ -7,6 +7,7 @@ import torch
 
 from avrt.device import CpuDevice, CudaDevice, Executor, SimulatedDevice, executor, simulated
 from avrt.device.base import BufferMisused, StreamClosed, WaitTimeout
+from avrt.device.cpu import CpuMark
 from avrt.device.simulated import HANG, Costs
 from avrt.errors import FaultError, HardwareFault, SpecError
 
@@ -158,6 +159,32 @@ def test_a_wait_in_virtual_time_ends_when_it_is_up(made):
         made.synchronize(event, MS)
     assert MS < made.now_ns() < 2 * MS
     made.synchronize(event)
+
+
+def test_what_starts_after_the_time_is_up_is_not_begun(made):
+    stream, ran = made.stream("s"), []
+    made.delay(stream, 10 * MS)
+    made.launch(stream, ran.append, 1)
+    with pytest.raises(WaitTimeout):
+        made.synchronize(stream, MS)
+    assert ran == []
+    made.synchronize(stream)
+    assert ran == [1]
+
+
+def test_without_a_checker_memory_is_given_back_all_the_same(made):
+    stream = made.stream("s")
+    made.deallocate(made.allocate(8, stream), stream)
+    made.pool.trim()
+    assert made.pool.statistics.evictions == 1
+
+
+def test_a_recording_that_completes_while_somebody_lies_down_wakes_them(monkeypatch):
+    with Executor(CpuDevice()) as made:
+        stream = made.stream("s")
+        mark = CpuMark(stream)
+        monkeypatch.setattr(CpuMark, "_is_done", lambda _mark: True)
+        assert mark.sleep()
 
 
 def test_what_waits_for_a_hung_stream_is_named(made):

@@ -55,7 +55,7 @@ def an_unrecorded_event_is_complete(rig: Rig) -> None:
     executor.synchronize(stream)
 
 
-def a_wait_means_the_recording_of_its_time(rig: Rig) -> None:
+def a_wait_means_the_recording_of_that_moment(rig: Rig) -> None:
     executor = rig.executor
     one, two = executor.stream("one"), executor.stream("two")
     event = executor.record(one)

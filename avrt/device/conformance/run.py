@@ -50,7 +50,7 @@ CHECKS = (
     Check(ordering.a_stream_is_a_fifo),
     Check(ordering.an_event_orders_two_streams),
     Check(ordering.an_unrecorded_event_is_complete),
-    Check(ordering.a_wait_means_the_recording_of_its_time),
+    Check(ordering.a_wait_means_the_recording_of_that_moment),
     Check(ordering.a_query_tells_before_and_after),
     Check(ordering.polling_ends),
     Check(ordering.elapsed_time_is_at_least_the_work),
@@ -87,7 +87,7 @@ CHECKS = (
     Check(virtual.one_engine_serialises),
     Check(virtual.a_deadlock_is_told_at_once),
     Check(virtual.injected_faults_are_errors_of_the_stream),
-    Check(virtual.injected_slowness_costs_time),
+    Check(virtual.what_is_slowed_down_costs_more),
 )
 
 

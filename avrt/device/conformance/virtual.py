@@ -63,7 +63,7 @@ def injected_faults_are_errors_of_the_stream(rig: Rig) -> None:
     assert ran == [1]
 
 
-def injected_slowness_costs_time(rig: Rig) -> None:
+def what_is_slowed_down_costs_more(rig: Rig) -> None:
     _need_virtual(rig)
     device = SimulatedDevice()
     device.slow = lambda name: 4.0 if name == "slow" else 1.0
