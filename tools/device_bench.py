@@ -89,23 +89,40 @@ def burst(hold: Callable[[Callable[[], object]], object], step: Callable[[], obj
 
 
 def wake(stream: CpuStream) -> Figures:
-    """Return the time from a submit to an idle stream until its thread runs the call."""
-    times = []
-    ran = threading.Event()
+    """Return the time from a submit to an idle stream until its thread runs the call.
+
+    Beside it, alternating, what waking a thread by a bare lock takes: the floor on this machine.
+    """
+    bell, ran = threading.Lock(), threading.Event()
+    bell.acquire()
     began: list[int] = []
 
     def note() -> None:
         began.append(time.perf_counter_ns())
         ran.set()
 
+    def sleep_and_note() -> None:
+        for _ in range(WAKES):
+            bell.acquire()
+            note()
+
+    bare = threading.Thread(target=sleep_and_note)
+    bare.start()
+    times: dict[str, list[float]] = {"stream": [], "bare_lock": []}
     for _ in range(WAKES):
-        ran.clear()
-        time.sleep(IDLE_S)
-        start_ns = time.perf_counter_ns()
-        stream.submit(note)
-        ran.wait()
-        times.append((began.pop() - start_ns) / 1000)
-    return {"min": round(min(times), 4), **summary(times[WAKES // 10 :])}
+        for name, ring in (("stream", lambda: stream.submit(note)), ("bare_lock", bell.release)):
+            ran.clear()
+            time.sleep(IDLE_S)
+            start_ns = time.perf_counter_ns()
+            ring()
+            ran.wait()
+            times[name].append((began.pop() - start_ns) / 1000)
+    bare.join()
+    skipped = WAKES // 10
+    return {
+        name: {"min": round(min(taken), 4), **summary(taken[skipped:])}
+        for name, taken in times.items()
+    }
 
 
 def event_hop(executor: Executor, one: object, two: object) -> Figures:

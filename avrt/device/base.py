@@ -119,7 +119,7 @@ class Stream:
 
     def meet(self, mark: Mark) -> None:
         """Take over the error of a recording that this stream waited for."""
-        if mark.error is not None:
+        if mark.error is not None and mark.tells:
             self.fail(StreamPoisoned(self.name, mark.error))
 
 
@@ -131,16 +131,19 @@ class Mark:
         done: whether the device has passed it, as far as is known.
         at_ns: when it did, on the executor's clock; 0 before.
         error: what the stream had failed with by then.
+        tells: whether a stream that waits takes the error over; False where only memory is handed
+            on, which is as good as any.
         seen: work that is known to be over at this point (`order`).
     """
 
-    __slots__ = ("at_ns", "done", "error", "seen", "stream")
+    __slots__ = ("at_ns", "done", "error", "seen", "stream", "tells")
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
         self.done = False
         self.at_ns = 0
         self.error: BaseException | None = None
+        self.tells = True
         self.seen: Mapping[str, int] = NOTHING
 
 

@@ -296,7 +296,9 @@ class _PoolSteps:
         self._executor = executor
 
     def mark(self, stream: Stream) -> Mark:
-        return self._executor.mark(stream)
+        mark = self._executor.mark(stream)
+        mark.tells = False
+        return mark
 
     def wait_for(self, stream: Stream, mark: Mark) -> None:
         self._executor.wait_for(stream, mark)

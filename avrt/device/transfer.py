@@ -5,8 +5,8 @@ whoever borrowed its content gave it back; reference counts play no part, becaus
 under way holds none (pytorch#130785). What comes to the host is an `Arrival`: its data can only be
 had through a completed recording, so a result is never read before its copy has ended
 (pytorch#86264). Small copies are packed, so that many cost one. Between two devices data goes
-through the host. An error poisons the stream of the copies like any other: stages that must not
-harm each other have `Transfers` of their own.
+through the host. What a copy waited for may have failed: its event says so to whoever waits for it,
+and the copies after it are none the worse.
 """
 
 from __future__ import annotations
@@ -190,8 +190,7 @@ class Transfers:
         self.executor.copy(slot.buffer, source, self.stream, size_bytes=size_bytes)
         if len(parts) > 1:
             self.executor.deallocate(source, self.stream)
-        self.copies += 1
-        slot.event = self.executor.record(self.stream)
+        self._end(slot)
         return Arrival(self.executor, slot, list(zip(offsets, parts, strict=True)))
 
     def _gathered(self, parts: Sequence[Part], offsets: list[int], size_bytes: int) -> Buffer:
@@ -216,9 +215,14 @@ class Transfers:
         if after is not None:
             self.executor.wait(self.stream, after)
         self.executor.copy(target, slot.buffer, self.stream, size_bytes=size_bytes)
+        self._end(slot)
+        return slot.event
+
+    def _end(self, slot: Slot) -> None:
+        """Record the end of a copy; an error before it ends with it."""
         self.copies += 1
         slot.event = self.executor.record(self.stream)
-        return slot.event
+        self.executor.reset(self.stream)
 
     def _check(self, size_bytes: int) -> None:
         if not 0 < size_bytes <= self._slot_bytes:

@@ -11,7 +11,7 @@ from recorded_cuda import RecordedCuda, torch_with
 
 from avrt.device import CudaDevice, Executor, OrderChecker, Timeline, conformance, cuda
 from avrt.device.base import OutOfMemory, StreamClosed, StreamPoisoned, WaitTimeout
-from avrt.device.conformance import failing, memory, ordering
+from avrt.device.conformance import copies, failing, memory, ordering
 from avrt.errors import HardwareFault, SpecError
 
 MS = 1_000_000
@@ -271,6 +271,8 @@ HOST_DECIDED = [
         memory.freeing_twice_raises,
         memory.use_after_free_raises,
         memory.the_bound_of_memory_holds,
+        memory.memory_of_a_failed_stream_is_as_good_as_any,
+        copies.a_failed_copy_harms_no_other,
         memory.reuse_on_another_stream_waits,
         ordering.a_missing_wait_is_found,
         ordering.a_priority_reaches_the_device,

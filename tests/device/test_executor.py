@@ -109,6 +109,7 @@ def test_virtual_time_counts_calls_costs_and_copies():
     made.launch(stream, int, name="net", cost_ns=1)
     made.copy(one, two, stream)
     made.synchronize(stream)
+    assert made.report() == {"simulated": "engines=2 copy_engines=1"}
     assert [(ran.name, ran.start_ns, ran.end_ns) for ran in device.log] == [
         ("net", 100, 7100),
         ("copy", 7100, 10100),

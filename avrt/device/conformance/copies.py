@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from avrt.device.base import BufferMisused, WaitTimeout
+from avrt.device.base import BufferMisused, StreamPoisoned, WaitTimeout
 from avrt.device.conformance.rig import MS, SLOW_NS, Rig, integers, races
 from avrt.device.transfer import Part, Transfers, copy_between
 from avrt.errors import raised_by
@@ -99,6 +99,20 @@ def a_result_is_never_read_before_its_copy_ended(rig: Rig) -> None:
     assert races(executor) == 0
 
 
+def a_failed_copy_harms_no_other(rig: Rig) -> None:
+    executor = rig.executor
+    bad, good = executor.stream("bad"), executor.stream("good")
+    transfers = Transfers(executor, slots=2, slot_bytes=64)
+    buffers = [integers(executor, stream) for stream in (bad, good)]
+    executor.launch(bad, _breaks, writes=(buffers[0][0],))
+    executor.launch(good, partial(buffers[1][1].fill_, 4), writes=(buffers[1][0],))
+    parts = [Part(buffer, (1,), torch.int64) for buffer, _ in buffers]
+    failed = transfers.to_host(parts[0], after=executor.record(bad))
+    right = transfers.to_host(parts[1], after=executor.record(good))
+    assert isinstance(raised_by(failed.wait), StreamPoisoned)
+    assert right.wait()[0].tolist() == [4]
+
+
 def a_copy_goes_from_device_to_device(rig: Rig) -> None:
     other = rig.make()
     rig.need(other.device.name != "cuda:0" or torch.cuda.device_count() > 1, "one CUDA device")
@@ -109,3 +123,7 @@ def a_copy_goes_from_device_to_device(rig: Rig) -> None:
     copy_between(Part(source, (NUMBERS // 8,), torch.int64), here, target, there)
     (got,) = there.to_host(Part(target, (NUMBERS // 8,), torch.int64)).wait()
     assert got.tolist() == [9] * (NUMBERS // 8)
+
+
+def _breaks() -> None:
+    raise ValueError("a kernel failed")

@@ -76,6 +76,19 @@ def freed_memory_is_poisoned_in_debug_mode(rig: Rig) -> None:
     assert read(executor, stream, again) == [int.from_bytes([POISON] * 8, "little", signed=True)]
 
 
+def memory_of_a_failed_stream_is_as_good_as_any(rig: Rig) -> None:
+    executor = rig.executor
+    bad, good = executor.stream("bad"), executor.stream("good")
+    buffer = executor.allocate(8, bad)
+    executor.launch(bad, _breaks, writes=(buffer,))
+    executor.deallocate(buffer, bad)
+    again, number = integers(executor, good)
+    assert again.storage is buffer.storage
+    executor.launch(good, partial(number.fill_, 6), writes=(again,))
+    assert read(executor, good, again) == [6]
+    assert good.error is None
+
+
 def the_bound_of_memory_holds(rig: Rig) -> None:
     executor = rig.make(bytes_max=4 * SIZE_BYTES)
     stream = executor.stream("s")
@@ -136,3 +149,7 @@ def _race(rig: Rig) -> list[int]:
 
 def _count_wrong(count: torch.Tensor, taken: torch.Tensor, expected: int) -> None:
     count.add_(taken.ne(expected).to(count.dtype))
+
+
+def _breaks() -> None:
+    raise ValueError("a kernel failed")
