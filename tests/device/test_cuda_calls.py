@@ -198,6 +198,9 @@ def test_an_error_of_cuda_in_a_kernel_loses_the_device_for_good(executor):
         with pytest.raises(HardwareFault, match=r"cuda: CUDA error: illegal access$"):
             executor.synchronize(one)
     executor.reset(stream)
+    ran = []
+    executor.launch(stream, ran.append, 1)
+    assert ran == []
     with pytest.raises(HardwareFault):
         executor.synchronize(stream)
     with pytest.raises(HardwareFault):

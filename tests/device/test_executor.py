@@ -173,6 +173,15 @@ def test_what_starts_after_the_time_is_up_is_not_begun(made):
     assert ran == [1]
 
 
+def test_a_query_runs_nothing_that_starts_later_than_now(made):
+    stream, ran = made.stream("s"), []
+    made.launch(stream, ran.append, 1)
+    made.delay(stream, 10 * MS)
+    made.launch(stream, ran.append, 2)
+    assert not made.query(made.record(stream))
+    assert ran == [1]
+
+
 def test_without_a_checker_memory_is_given_back_all_the_same(made):
     stream = made.stream("s")
     made.deallocate(made.allocate(8, stream), stream)

@@ -88,6 +88,15 @@ def test_a_wait_for_an_earlier_recording_does_not_order_later_work():
     assert executor.checker.race_count == 1
 
 
+def test_a_host_wait_orders_streams_that_were_at_work_before():
+    executor, streams, buffers = fresh()
+    executor.launch(streams[1], int)
+    executor.launch(streams[0], int, writes=(buffers[0],))
+    executor.synchronize(streams[0])
+    executor.launch(streams[1], int, reads=(buffers[0],))
+    assert executor.checker.race_count == 0
+
+
 def test_a_query_orders_nothing():
     executor, streams, buffers = fresh()
     executor.launch(streams[0], int, writes=(buffers[0],))
