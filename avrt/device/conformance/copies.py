@@ -43,7 +43,8 @@ def a_staging_slot_is_not_reused_before_its_event(rig: Rig) -> None:
     for step, (buffer, _) in enumerate(targets):
         (got,) = transfers.to_host(Part(buffer, (NUMBERS,), torch.int64)).wait()
         assert got.tolist() == [step] * NUMBERS
-    assert transfers.ring.waits >= 1
+    if executor.caps.clock == "virtual":
+        assert transfers.ring.waits == 4
     assert races(executor) == 0
 
 

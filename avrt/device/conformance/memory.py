@@ -129,21 +129,27 @@ def memory_freed_under_a_side_stream_stays_right(rig: Rig) -> None:
 
 
 def _race(rig: Rig) -> list[int]:
-    """Let a slow reader's buffer be freed and had by a stream that overwrites it at once."""
+    """Let a held reader's buffer be freed and had by a stream that overwrites it at once.
+
+    Without the guard the overwriting stream is over before the reader is let go.
+    """
     executor = rig.executor
     slow, quick = executor.stream("slow"), executor.stream("quick")
     result, _ = integers(executor, slow)
     first, number = integers(executor, slow, SIZE_BYTES // 8)
     executor.launch(slow, partial(number.fill_, 7), writes=(first,))
     executor.synchronize(slow)
-    executor.delay(slow, SLOW_NS)
+    release = rig.hold(slow)
     executor.copy(result, first, slow)
     executor.deallocate(first, slow)
     second = executor.allocate(SIZE_BYTES, quick)
     assert second.storage is first.storage
     overwrite = partial(second.view((SIZE_BYTES // 8,), torch.int64).fill_, -1)
     executor.launch(quick, overwrite, writes=(second,))
+    if executor.pool.guarded:
+        release()
     executor.synchronize(quick)
+    release()
     return read(executor, slow, result)
 
 
