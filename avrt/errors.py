@@ -10,7 +10,8 @@
     - DataFault      a message's content is impossible
   x KernelError      a bug in avrt
 
-`exit_code` is the process exit code of each class, as the command line documents it.
+`exit_code` is the process exit code of each class, as the command line documents it. `raised_by`
+is the package's only handler of everything that may be raised.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import difflib
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class AvrtError(Exception):
@@ -128,3 +129,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"known are {', '.join(names)}" if names else "none is defined"
+
+
+def raised_by(call: Callable[[], object]) -> BaseException | None:
+    """Return what a call raises; on another thread, for whoever waits for it to raise again."""
+    try:
+        call()
+    except BaseException as raised:  # noqa: BLE001 - even sys.exit() in a stage is a fault of it
+        return raised
+    return None

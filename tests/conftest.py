@@ -3,7 +3,7 @@
 Choose with `--hypothesis-profile=NAME`. And small logs for whoever replays one. What tests of
 the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
 (`spoilt`), of stages (`small_networks`, `traffic`, `driving`), of traces (`traces`, `perfetto`) and
-of scores (`sequences`, `scored`) share, all tests can import.
+of scores (`sequences`, `scored`) share, and `recorded_cuda`, all tests can import.
 """
 
 import gc
@@ -17,7 +17,17 @@ from hypothesis import HealthCheck, settings
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
-FOLDERS = ("kernel", "drivers", "config", "stages", "analysis", "world", "report", "metrics")
+FOLDERS = (
+    "kernel",
+    "drivers",
+    "config",
+    "stages",
+    "analysis",
+    "world",
+    "report",
+    "metrics",
+    "device",
+)
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)

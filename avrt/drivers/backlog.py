@@ -14,7 +14,7 @@ from collections import deque
 from queue import Queue
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from avrt.exec.runner import raised_by
+from avrt.errors import raised_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,8 +32,9 @@ from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker, message_of
+from avrt.errors import raised_by
 from avrt.exec.process import set_threads
-from avrt.exec.runner import HANG_TIMEOUT_NS, describe, raised_by
+from avrt.exec.runner import HANG_TIMEOUT_NS, describe
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
 from avrt.metrics.progress import progress_of

@@ -6,7 +6,7 @@ import threading
 from queue import Full, Queue
 from typing import TYPE_CHECKING, TypeVar
 
-from avrt.exec.runner import raised_by
+from avrt.errors import raised_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable

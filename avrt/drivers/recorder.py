@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from avrt.drivers.backlog import Backlog, Waiting
-from avrt.errors import AvrtError, FaultError
-from avrt.exec.runner import guarded, raised_by
+from avrt.errors import AvrtError, FaultError, raised_by
+from avrt.exec.runner import guarded
 from avrt.logs.record.run_record import EXECUTION
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 A stream is one worker thread that takes its work in order, warm-up included, so a stage never runs
 twice at once, keeps its state to itself and finds whatever it set for its thread. A payload must be
 plain data, arrays and dataclasses; its arrays become read-only, because others read them while the
-stage goes on. This module holds the package's only handler of everything that may be raised.
+stage goes on.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from avrt import clock
-from avrt.errors import FaultError, SoftwareFault
+from avrt import clock, errors
+from avrt.errors import FaultError, SoftwareFault, raised_by
 from avrt.payload.digest import digest_of
 from avrt.payload.seal import sealed
 from avrt.units import NS_PER_S
@@ -36,6 +36,7 @@ log = logging.getLogger("avrt.exec")
 
 DETAIL_CHARS_MAX = 300
 HANG_TIMEOUT_NS = 10 * NS_PER_S
+OWN_FILES = (__file__, errors.__file__)
 
 
 class RunnableStage(Protocol):
@@ -110,15 +111,6 @@ def guarded(call: Callable[[], T], passing: tuple[type[BaseException], ...] = ()
     )
 
 
-def raised_by(call: Callable[[], object]) -> BaseException | None:
-    """Return what a call raises; on another thread, for whoever waits for it to raise again."""
-    try:
-        call()
-    except BaseException as raised:  # noqa: BLE001 - even sys.exit() in a stage is a fault of it
-        return raised
-    return None
-
-
 def describe(error: BaseException) -> str:
     """Return what was raised, in one line, with the line of the user's file that it came from."""
     message = " ".join(str(error).split())[:DETAIL_CHARS_MAX]
@@ -127,7 +119,7 @@ def describe(error: BaseException) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename != __file__]
+    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename not in OWN_FILES]
     if not frames:
         return ""
     last = [frame for frame in frames if frame.filename == frames[0].filename][-1]
