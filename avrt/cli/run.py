@@ -40,28 +40,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "record is whole.",
     )
     parser.add_argument("pipeline", type=Path, metavar="PIPELINE", help="a pipeline file (YAML)")
-    feed = parser.add_mutually_exclusive_group()
-    feed.add_argument("--log", type=Path, metavar="LOG", help="play this log, message by message")
-    feed.add_argument(
-        "--world",
-        metavar="SCENE",
-        help="a scene of the built-in world (default: cut_in, where nothing else feeds a source)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the world (default: 0)")
-    parser.add_argument(
-        "--rate",
-        type=float,
-        default=1.0,
-        metavar="R",
-        help="pipeline seconds in a second (default: 1)",
-    )
-    parser.add_argument(
-        "--loops",
-        type=int,
-        default=1,
-        metavar="N",
-        help="play the log, or make drives of the world, so many times (default: 1)",
-    )
+    _add_feed_options(parser)
     parser.add_argument(
         "--duration", metavar="TIME", help="release no job after this, such as 60s (default: all)"
     )
@@ -91,6 +70,31 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     add_page_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
+
+
+def _add_feed_options(parser: ArgumentParser) -> None:
+    feed = parser.add_mutually_exclusive_group()
+    feed.add_argument("--log", type=Path, metavar="LOG", help="play this log, message by message")
+    feed.add_argument(
+        "--world",
+        metavar="SCENE",
+        help="a scene of the built-in world (default: cut_in, where nothing else feeds a source)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the world (default: 0)")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=1.0,
+        metavar="R",
+        help="pipeline seconds in a second (default: 1)",
+    )
+    parser.add_argument(
+        "--loops",
+        type=int,
+        default=1,
+        metavar="N",
+        help="play the log, or make drives of the world, so many times (default: 1)",
+    )
 
 
 def run(options: Namespace) -> int:

@@ -1,8 +1,8 @@
 """Which declared devices this host has, what runs where it has not, and who gives a supply.
 
-This version drives no GPU. A stage of a device that is not here runs on the device's fallback, and
-is scheduled there; without a fallback it keeps its declared slots in virtual time and is computed
-on the processor. Both are told in the conditions.
+A stage of a GPU that is not here runs on the device's fallback, and is scheduled there; without a
+fallback it keeps its declared slots and is computed on the processor. Both are told in the
+conditions.
 """
 
 from __future__ import annotations
@@ -10,21 +10,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from avrt.exec.places import CUDA
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from avrt.model.spec import DeviceSpec, PipelineSpec
 
 
 def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
     """Return the pipeline as it can run here, and what is different; "" when nothing is."""
-    places = {device.name: _place_of(spec, device) for device in spec.devices}
+    here = {device.name: is_here(device) for device in spec.devices}
+    places = {device.name: _place_of(spec, device, here) for device in spec.devices}
     told = []
     for device in spec.devices:
-        if device.type.startswith("cuda"):
+        if not here[device.name]:
             place = places[device.name]
             where = "computed on the processor" if place is device else f"on {place.name} instead"
-            told.append(f"{device.name} ({device.type}) is not driven in this version: {where}")
+            told.append(f"{device.name} ({device.type}) is not here: {where}")
+    devices = tuple(
+        device if here[device.name] else replace(device, type="cpu") for device in spec.devices
+    )
     stages = tuple(
         replace(
             stage,
@@ -33,7 +40,7 @@ def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
         )
         for stage in spec.stages
     )
-    return replace(spec, stages=stages), "; ".join(told)
+    return replace(spec, devices=devices, stages=stages), "; ".join(told)
 
 
 def supplied_by_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
@@ -58,7 +65,15 @@ def supplied_by_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
     return replace(spec, devices=devices), f"{what}: by the operating system, if at all; not seen"
 
 
-def _place_of(spec: PipelineSpec, device: DeviceSpec) -> DeviceSpec:
+def is_here(device: DeviceSpec) -> bool:
+    """Return whether this host has a device."""
+    if not device.type.startswith(CUDA):
+        return True
+    import torch  # noqa: PLC0415 - 1.4 s, for pipelines with a GPU only
+
+    return int(device.type.partition(":")[2]) < torch.cuda.device_count()
+
+
+def _place_of(spec: PipelineSpec, device: DeviceSpec, here: Mapping[str, bool]) -> DeviceSpec:
     """Return the first of a device and its fallbacks that is here, or the device itself."""
-    here = (place for place in spec.places(device) if not place.type.startswith("cuda"))
-    return next(here, device)
+    return next((place for place in spec.places(device) if here[place.name]), device)

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.draft import Draft, draft_of, epoch_of
 from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
+from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
-from avrt.exec.runner import Result, Stream, wait
+from avrt.exec.runner import Result
+from avrt.exec.stream import Stream, wait
 from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
 from avrt.model.message import Message, Origin, Stamp
@@ -105,7 +107,11 @@ class StageWorker:
         self._epochs = dict.fromkeys(self._stages, 0)
         self.digest = PayloadDigest()
         self._frames = {name: stages[name].output_frame for name in self._stages}
-        self._streams = {name: Stream(name, stages[name], prepare) for name in self._stages}
+        threads = max(device.threads for device in spec.devices)
+        self._streams = {
+            name: Stream(name, stages[name], prepare, places_of(spec, stage), threads)
+            for name, stage in self._stages.items()
+        }
 
     def warm(self) -> None:
         """Warm the stages up one after the other, each on its own stream.
@@ -150,7 +156,7 @@ class StageWorker:
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
         anew = self._begins_anew(stage, inputs)
-        future = self._streams[command.task].submit(inputs, anew=anew)
+        future = self._streams[command.task].submit(inputs, anew=anew, device=command.device)
         running = _Running(
             stage, command.index, inputs, at_ns, command.release_ns, command.device, future
         )

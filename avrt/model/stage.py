@@ -39,6 +39,13 @@ class Stage:
     def calibrate(self, frames: Frames) -> None:
         """Take the rigid transforms between the sensors' frames; called once, before `warm`."""
 
+    def place(self, device: str) -> None:
+        """Compute on this device from now on, "cpu" or a GPU such as "cuda:0".
+
+        Called on the stage's stream, before `warm` if it is a GPU, and whenever it changes: a GPU
+        that is lost leaves its stages to the fallback. The state must not be on the lost device.
+        """
+
     def warm(self) -> None:
         """Make buffers and run once; called before time starts, its cost is reported apart."""
 

@@ -37,4 +37,12 @@ def test_a_pipeline_without_a_gpu_is_left_alone():
 def test_a_gpu_gives_its_stages_to_the_first_fallback_that_is_here(devices, place, where):
     fitted, told = fit_to_host(pipeline(*devices))
     assert fitted.stages[0].device == place
-    assert told.split("; ")[0] == f"gpu (cuda:0) is not driven in this version: {where}"
+    assert told.split("; ")[0] == f"gpu (cuda:0) is not here: {where}"
+
+
+def test_a_gpu_that_is_here_keeps_its_stages(monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    spec = pipeline(gpu(fallback="cpu"), CPU)
+    assert fit_to_host(spec) == (spec, "")
+    second = pipeline(DeviceSpec(name="gpu", type="cuda:1", fallback="cpu"), CPU)
+    assert fit_to_host(second)[1] == "gpu (cuda:1) is not here: on cpu instead"

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from avrt.errors import DataFault, FaultError, InputError, SpecError
-from avrt.exec.runner import Stream, guarded, run_job, wait, warm_up
+from avrt.exec.runner import guarded, run_job, warm_up
+from avrt.exec.stream import Stream, wait
 from avrt.model.stage import Stage
 from avrt.payload.digest import digest_of
 
@@ -245,5 +246,4 @@ def test_a_closed_stream_finishes_what_is_queued_and_ends():
     stream.close()
     gate.set()
     assert [wait(future, FOREVER_NS).payload for future in futures] == [True] * 3
-    stream._thread.join()
-    assert not stream._thread.is_alive()
+    assert stream._worker.join()

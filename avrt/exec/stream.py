@@ -1,0 +1,168 @@
+"""The stream of a stage: one thread that takes its work in order, warm-up included.
+
+So a stage never runs twice at once, keeps its state to itself and finds whatever it set for its
+thread. Where it computes may change between two jobs: when its device is lost, and back.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from avrt import clock
+from avrt.errors import FaultError, SoftwareFault
+from avrt.exec.runner import PROCESSOR, Result, guarded, run_job, warm_up
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from avrt.exec.places import Place
+    from avrt.exec.runner import RunnableStage
+    from avrt.model.message import Message
+
+log = logging.getLogger("avrt.exec")
+
+NOWHERE: Mapping[str, Callable[[], Place]] = MappingProxyType({})
+
+
+class Stream:
+    """A FIFO of work on one worker thread.
+
+    The state that its stage has after the warm-up is kept, and given back to the stage before a
+    job that begins anew; until the stage has taken it, no job is done.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        stage: RunnableStage,
+        prepare: Callable[[str], object] | None = None,
+        places: Mapping[str, Callable[[], Place]] = NOWHERE,
+        threads: int | None = None,
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            name: of the stream.
+            stage: what it calls.
+            prepare: is called with the name, on the thread, before any work.
+            places: makes the place on each device that the stage may run on, the first one its own;
+                without any it computes on the processor.
+            threads: of torch for one operation; None leaves them as they are.
+        """
+        from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
+
+        self.name = name
+        self._stage = stage
+        self._places = places
+        self._made: dict[str, Place] = {}
+        self._device = next(iter(places), "")
+        self._place: Place = PROCESSOR
+        self._fresh: object = None
+        self._is_stale = False
+        self._worker = CpuStream(name, WorkerSetup(threads=threads))
+        if prepare is not None:
+            self._worker.submit_always(partial(prepare, name))
+
+    def warm(self) -> Future[Result]:
+        """Queue the warm-up of the stage."""
+        return self._queue(_Work(None))
+
+    def submit(
+        self,
+        inputs: Mapping[str, Message[object] | None],
+        *,
+        anew: bool = False,
+        device: str = "",
+    ) -> Future[Result]:
+        """Queue one call of the stage, on a device or where it is."""
+        return self._queue(_Work(inputs, anew, device))
+
+    def close(self) -> None:
+        """End the thread after what is queued; a stuck stage's thread is left behind."""
+        self._worker.close()
+
+    def _queue(self, work: _Work) -> Future[Result]:
+        self._worker.submit_always(partial(self._do, work))
+        return work.future
+
+    def _do(self, work: _Work) -> None:
+        """Do one piece of work, on the thread; nothing that a stage raises leaves this."""
+        moved = self._move(work.device or self._device)
+        if work.inputs is None:
+            result = moved or self._warm_up()
+        else:
+            fault = self._begin_anew() if work.anew or self._is_stale else None
+            self._is_stale = fault is not None
+            result = moved or fault or self._run(work.inputs)
+        work.future.set_result(result)
+
+    def _run(self, inputs: Mapping[str, Message[object] | None]) -> Result:
+        return run_job(self.name, self._stage, inputs, self._place)
+
+    def _move(self, device: str) -> Result | None:
+        """Go to a device; return the fault if that fails."""
+        if device not in self._places or (device in self._made and device == self._device):
+            return None
+        start_ns = clock.now_ns()
+        fault = guarded(partial(self._go, device))
+        if not isinstance(fault, FaultError):
+            return None
+        log.warning("stage %s cannot go to %s: %s", self.name, device, fault)
+        end_ns = clock.now_ns()
+        return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
+
+    def _go(self, device: str) -> None:
+        place = self._made.get(device) or self._places[device]()
+        if place.device != self._place.device:
+            self._stage.place(place.device)
+        self._made[device] = self._place = place
+        self._device = device
+
+    def _warm_up(self) -> Result:
+        """Warm the stage up, and keep the state it has then."""
+        result = warm_up(self._stage, self._place)
+        fresh = guarded(lambda: copy.deepcopy(self._stage.freeze()))
+        if isinstance(fresh, FaultError):
+            fault = result.fault or SoftwareFault("freeze", fresh.detail)
+            return Result(None, fault, result.host_ns)
+        self._fresh = fresh
+        return result
+
+    def _begin_anew(self) -> Result | None:
+        """Give the stage its first state back; return the fault if that fails."""
+        if self._fresh is None:
+            return None
+        start_ns = clock.now_ns()
+        fault = guarded(lambda: self._stage.thaw(copy.deepcopy(self._fresh)))
+        if not isinstance(fault, FaultError):
+            return None
+        log.warning("stage %s cannot begin anew: %s", self.name, fault)
+        end_ns = clock.now_ns()
+        return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A job's inputs, or None to warm up."""
+
+    inputs: Mapping[str, Message[object] | None] | None
+    anew: bool = False
+    device: str = ""
+    future: Future[Result] = field(default_factory=Future)
+
+
+def wait(future: Future[Result], timeout_ns: int) -> Result | None:
+    """Return the result of submitted work, or None if it does not come within host time."""
+    try:
+        return future.result(timeout=min(timeout_ns / NS_PER_S, threading.TIMEOUT_MAX))
+    except FutureTimeoutError:
+        return None
