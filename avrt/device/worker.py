@@ -136,13 +136,18 @@ class CpuStream(Stream):
             raise StreamClosed(self.name)
         self._work.put(item)
 
+    def _set_up(self) -> None:
+        self.granted = set_up_thread(self._setup)
+
     def _clear(self) -> None:
         if not self._given_up:
             self.error = None
 
     def _serve(self) -> None:
-        self.granted = set_up_thread(self._setup)
+        refused = raised_by(self._set_up)
         self._ready.set()
+        if refused is not None:
+            self.fail(refused)
         with torch.inference_mode(self._setup.inference):
             while (item := self._work.get()) is not None:
                 call, always = item

@@ -118,6 +118,14 @@ def test_a_thread_sets_itself_up_and_says_what_it_got(stream):
         assert found["tiny"] == 0.0
 
 
+def test_a_setup_that_fails_is_the_streams_error_and_nobody_waits_for_ever():
+    stream = CpuStream("s", WorkerSetup(threads=-1))
+    assert stream.ready(WAIT_NS)
+    after(stream)
+    stream.close()
+    assert isinstance(stream.error, RuntimeError)
+
+
 def test_a_setup_may_leave_torch_alone():
     before = torch.get_num_threads()
     setup = WorkerSetup(threads=None, flush_denormal=False, inference=False)
