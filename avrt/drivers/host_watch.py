@@ -16,6 +16,7 @@ from avrt.device.resources import ResourceMonitor
 from avrt.device.topology import place, read_topology
 from avrt.exec.realtime import (
     DISPATCHER_PRIORITY,
+    FEED_PRIORITY,
     OTHER_PRIORITY,
     WORKER_PRIORITY,
     realtime_process,
@@ -92,6 +93,9 @@ class HostWatch:
 
     def stream(self, name: str) -> None:
         self._ask(name, WORKER_PRIORITY, self._plan.streams.get(name, frozenset()))
+
+    def feed(self, name: str) -> None:
+        self._ask(name, FEED_PRIORITY, self._plan.others)
 
     def other(self, name: str) -> None:
         self._ask(name, OTHER_PRIORITY, self._plan.others)

@@ -251,8 +251,8 @@ class _Run:
                 self._inbox.put(self._drain)
 
     def _open(self, feed: Feed) -> None:
-        self._host.other(f"feed-{feed.name}")
-        feed.open(self._host.other)
+        self._host.feed(f"feed-{feed.name}")
+        feed.open(self._host.feed)
 
     def _deliver(self, feed: Feed, item: SourceMessage) -> None:
         while feed.aside:

@@ -13,9 +13,13 @@ a run without privileges is a run with worse tails, and says so in its condition
   3.2 to 7.4 ms late at p99 (4.9 to 6.5 ms with no priority at all), and 0.21 to 0.23 ms with the
   worker at 50 as well (2 cores of an Intel Xeon, 120 wake-ups each, twice).
 * SCHED_FIFO does not pass on to threads and processes that the thread starts, unless asked for.
-* The switch interval is 100 us: beside a busy Python thread a hand-over took 6.3 ms at p50 with the
-  default of 5 ms, 0.63 ms with 500 us, 0.20 ms with 100 us, 0.15 ms with 50 us; a network of 116 ms
-  took 397, 132, 81 and 90 ms on a shared host. No interval slowed two busy threads measurably.
+* The switch interval is 500 us. Less is better for one thread that waits behind one that computes:
+  a hand-over beside a busy Python thread took 6.3 ms at p50 with the default of 5 ms, 0.63 ms with
+  500 us, 0.20 ms with 100 us. More is better for eight stages that all want the interpreter, which
+  is what a pipeline is: of 1,700 jobs in 8 s of the built-in drive 314 were met with 100 us, 593
+  with 500 us, 582 with 1 ms and 548 with 5 ms, the driver 3.2, 2.8, 4.3 and 9.4 ms late at p99
+  (2 cores of an Intel Xeon at 2 GHz, on which that drive is too much for one process).
+* Whoever delivers messages goes before the stages: a reader below them fell a second behind.
 * The allocator keeps what it is given; it cannot be asked what it did before, so that stays.
 """
 
@@ -34,9 +38,10 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
 
-SWITCH_NS = 100_000
+SWITCH_NS = 500_000
 SLACK_NS = 1
 DISPATCHER_PRIORITY = 80  # above the threads of interrupts (50) on a PREEMPT_RT kernel
+FEED_PRIORITY = 60  # sensors: late data delays everything that follows
 WORKER_PRIORITY = 40  # below them: a stage computes for long
 OTHER_PRIORITY = 10  # recorder, table, monitor: whoever may hold the interpreter
 SCHED_FIFO, RESET_ON_FORK = 1, 0x40000000  # not in `os` where the system is not Linux
