@@ -129,6 +129,10 @@ class RunRecord:
         self._add_json(OUTPUT + stage, text, at_ns)
         return True
 
+    def output_text(self, stage: str, text: str, publish_ns: int) -> None:
+        """Record an output whose JSON was made elsewhere; it has no picture."""
+        self._add_json(OUTPUT + stage, text, self.zero_ns + publish_ns)
+
     def journal(self, entry: str, at_ns: int) -> None:
         """Record one journal entry, a JSON object; `at_ns` is pipeline ns."""
         self._add_json(JOURNAL, entry, self.zero_ns + at_ns)
