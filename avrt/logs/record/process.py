@@ -14,13 +14,13 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
 from avrt.errors import AvrtError, FaultError, SpecError
-from avrt.logs.record.frames import portable, read_frame, write_frame
+from avrt.logs.record.frames import read_frame, write_frame
 from avrt.logs.record.payload_json import to_json
 from avrt.logs.record.run_record import RunRecord
 
@@ -65,11 +65,12 @@ class RemoteRecord:
         write_frame(self._pipe, (path, zero_ns, dict(conditions), pipeline_json, pipeline_yaml))
         answer = self._answer()
         if answer != READY:
-            self.close()
-            raise SpecError(str(answer))
+            self._is_closed = True
+            self._process.stdin.close()
+            raise SpecError(self._ended(answer))
 
     def input(self, topic: str, raw: RawMessage) -> None:
-        self._send("input", topic, portable(raw))
+        self._send("input", topic, replace(raw, data=b""), along=raw.data)
 
     def output(self, stage: str, message: Message[object]) -> bool:
         """Record what a stage published; what has no form in the record is told at the end."""
@@ -127,9 +128,9 @@ class RemoteRecord:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _send(self, *call: object) -> None:
+    def _send(self, *call: object, along: bytes | memoryview | None = None) -> None:
         try:
-            write_frame(self._pipe, (call[0], call[1:]))
+            write_frame(self._pipe, (call[0], call[1:]), along)
         except OSError:
             failure = "" if self._is_closed else self._end()
             self._is_closed = True
@@ -152,7 +153,7 @@ class RemoteRecord:
     def _answer(self) -> object:
         assert self._process.stdout is not None
         try:
-            return read_frame(self._process.stdout.fileno())
+            return read_frame(self._process.stdout.fileno())[0]
         except EOFError:
             return f"the process that writes {self.path} ended (exit code {self._process.wait()})"
 
@@ -194,8 +195,12 @@ class _Writer:
     def _write_all(self, pipe: int) -> None:
         with suppress(EOFError):
             while True:
-                name, given = cast("tuple[str, tuple[object, ...]]", read_frame(pipe))
-                if name == "settled":
+                call, along = read_frame(pipe)
+                name, given = cast("tuple[str, tuple[object, ...]]", call)
+                if along is not None:
+                    topic, raw = cast("tuple[str, RawMessage]", given)
+                    self._record.input(topic, replace(raw, data=along))
+                elif name == "settled":
                     write_frame(self._answers, self._left_out)
                 elif name == "output":
                     stage, message = given
@@ -217,7 +222,7 @@ def main() -> int:
     """Write one record from standard input."""
     pipe, answers = sys.stdin.fileno(), os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever prints must not answer
-    beginning = cast("Beginning", read_frame(pipe))
+    beginning = cast("Beginning", read_frame(pipe)[0])
     try:
         record = RunRecord(
             beginning[0],
