@@ -31,6 +31,7 @@ from avrt.metrics.resources import Level, ResourceLoad
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from avrt.device.resources import ResourceSample
     from avrt.drivers.recorder import Recorder
     from avrt.drivers.wall import WallClock
     from avrt.exec.rights import Right
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 RESOURCES = "/avrt/resources"
+MIB = 2**20
 LEVELS = (
     "process_cores",
     "others_cores",
@@ -121,6 +123,17 @@ class HostWatch:
             told["room"] = tell_room(declared_demand(self._spec), room)
         return told
 
+    def told(self) -> tuple[str, ...]:
+        """Return how the host is now and what it granted, a line each."""
+        lines = []
+        if samples := self._monitor.samples:
+            lines.append(_in_words(samples[-1]))
+        refused = [right.name for right in self.rights if not right.granted]
+        if self.rights:
+            told = f"{len(self.rights) - len(refused)} of {len(self.rights)} rights granted"
+            lines.append(f"{told}; refused: {', '.join(refused)}" if refused else told)
+        return tuple(lines)
+
     def load(
         self,
         misses: Sequence[MissRecord],
@@ -145,3 +158,15 @@ class HostWatch:
             evidence = evidence or (found.told if found.starved else "")
         levels = {name: Level.of([getattr(s, name) for s in samples]) for name in LEVELS}
         return ResourceLoad(len(samples), levels, dict(verdicts), evidence)
+
+
+def _in_words(sample: ResourceSample) -> str:
+    told = [f"{sample.process_cores:.2f} cores"]
+    if sample.others_cores is not None:
+        told.append(f"others {sample.others_cores:.2f} of {sample.cores}")
+    if sample.rss_bytes is not None:
+        told.append(f"memory {sample.rss_bytes / MIB:.0f} MiB")
+    if sample.celsius is not None:
+        told.append(f"{sample.celsius:.0f} °C")
+    told += [f"gpu {gpu.index} {gpu.busy_share:.0%}" for gpu in sample.gpus]
+    return ", ".join(told)

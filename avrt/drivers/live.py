@@ -279,7 +279,7 @@ class _Run:
     def _take_stock(self, now_ns: int) -> None:
         """See how the run stands, on the thread that keeps the figures."""
         progress = progress_of(self._result.figures, now_ns, self._loop.late_ns)
-        self._progress = replace(progress, dropped=self._dropped)
+        self._progress = replace(progress, dropped=self._dropped, host=self._host.told())
 
     @property
     def _dropped(self) -> dict[str, int]:

@@ -38,6 +38,7 @@ class Progress:
         driver_late_ns: of the driver at planned instants, the last RECENT ones.
         dropped: by source, messages that gave way to newer ones.
         lost: devices and streams that are lost now.
+        host: what the host gave lately, and what it granted, a line each.
     """
 
     at_ns: int
@@ -46,6 +47,7 @@ class Progress:
     lost: tuple[str, ...] = ()
     faults: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    host: tuple[str, ...] = ()
 
 
 def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -> Progress:

@@ -51,6 +51,7 @@ def live_table(spec: PipelineSpec, progress: Progress) -> RenderableType:
 def _notes(progress: Progress) -> list[Text]:
     late = _three(progress.driver_late_ns)
     notes = [Text(f"driver late at planned instants, last 100: {late} ms", style="dim")]
+    notes += [Text(line, style="dim") for line in progress.host]
     for name, count in progress.dropped.items():
         notes.append(Text(f"{name}: {count} messages dropped", style="red"))
     notes += [Text(f"{name} is lost", style="bold red") for name in progress.lost]

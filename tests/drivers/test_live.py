@@ -234,3 +234,26 @@ def test_what_cannot_be_is_refused(make_drive, pipeline, keys, what):
 def test_a_source_that_nothing_feeds_is_named(pipeline):
     with pytest.raises(SpecError, match="nothing feeds lidar: give a log to play, or write 'run'"):
         pipeline.run()
+
+
+def test_frames_are_in_flight_in_several_stages_at_once(make_drive, make_pipeline):
+    """Stage two works on a frame while stage one works on the next: each waits for the other."""
+    both_at_work = threading.Barrier(2)
+
+    def first(cloud):
+        if cloud.stamp.sequence > 0:
+            both_at_work.wait(FOREVER_S)
+        return cloud.stamp.sequence
+
+    def second(number):
+        if number.payload < 3:
+            both_at_work.wait(FOREVER_S)
+        return number.payload
+
+    pipeline = make_pipeline(slots=2)
+    keys = {"wcet": "10 ms", "deadline": "60 s", "queue": 1}
+    pipeline.add(first, inputs={"cloud": "lidar"}, **keys)
+    pipeline.add(second, inputs={"number": "first"}, **keys)
+    report = pipeline.run(make_drive(4), rate=20)
+    assert report.jobs["met"] == 8
+    assert report.summary.figures.streams.side_by_side.share() > 0
