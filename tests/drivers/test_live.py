@@ -46,6 +46,7 @@ def test_a_log_that_is_played_live_is_taken_whole_and_verifies(make_drive, pipel
     assert repeat(recorded, recorded.spec).digest == recorded.digest
 
 
+@pytest.mark.slow
 def test_messages_come_when_they_come_and_never_before(
     make_drive, pipeline, tmp_path, read_records
 ):
@@ -74,6 +75,7 @@ def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_p
     assert report.jobs["open"] == 0
 
 
+@pytest.mark.slow
 def test_a_source_of_the_users_feeds_its_pipeline(pipeline, tmp_path):
     out = tmp_path / "run.mcap"
     report = fed(pipeline, "Counting", count=3).run(record=out)
@@ -108,6 +110,7 @@ def test_ctrl_c_ends_a_run_whose_sensor_is_silent(pipeline, tmp_path):
     assert verify(out).equal
 
 
+@pytest.mark.slow
 def test_what_is_open_at_ctrl_c_finishes(make_drive, make_pipeline, tmp_path):
     gate = threading.Event()
 
