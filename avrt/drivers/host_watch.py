@@ -26,6 +26,7 @@ from avrt.exec.realtime import (
 from avrt.exec.rights import as_conditions
 from avrt.exec.room import declared_demand, host_room, tell_room
 from avrt.exec.starvation import judge_starvation
+from avrt.logs.record.run_record import RESOURCES
 from avrt.metrics.resources import Level, ResourceLoad
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from avrt.model.records import MissRecord
     from avrt.model.spec import PipelineSpec
 
-RESOURCES = "/avrt/resources"
 LEVELS = (
     "process_cores",
     "others_cores",
