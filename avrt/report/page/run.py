@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from avrt.metrics.changes import JobChange
+    from avrt.report.host import HostSample
     from avrt.report.page.history import History
     from avrt.report.page.scene import Scene
     from avrt.report.page.verdict import Verdict
@@ -23,6 +24,7 @@ class Run:
     summary: RunSummary
     history: History
     scene: Scene | None = None
+    host: Sequence[HostSample] = ()
 
 
 @dataclass(frozen=True, slots=True)
