@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from avrt.logs.record.run_record import RESOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from avrt.logs.record.run_file import RunFile
 
 UNUSABLE = (ValueError, KeyError, TypeError)
@@ -29,6 +31,18 @@ class HostSample(NamedTuple):
     rss_bytes: int | None
 
 
+class Host(NamedTuple):
+    """The samples of a record that are sound, by time, and how many others there are."""
+
+    samples: Sequence[HostSample] = ()
+    unusable: int = 0
+
+    def in_steps(self, size: int) -> list[HostSample]:
+        """Return so many samples each put together: the mean of shares, the last of levels."""
+        starts = range(0, len(self.samples), size)
+        return [_together(self.samples[start : start + size]) for start in starts]
+
+
 class _Noted(NamedTuple):
     at_ns: int
     host_since_ns: int
@@ -37,18 +51,22 @@ class _Noted(NamedTuple):
     figures: tuple[float, float | None, float | None, int | None]
 
 
-def read_host(run: RunFile) -> list[HostSample]:
-    """Return the samples of a record that are sound, from pipeline time 0 on."""
+def read_host(run: RunFile) -> Host:
+    """Return the samples of a record from pipeline time 0 on."""
     noted: list[_Noted] = []
+    unusable = 0
     for line in run.lines(RESOURCES):
-        if line.damaged or line.at_ns <= 0:
-            continue
         try:
-            noted.append(_noted(line.at_ns, json.loads(line.text)))
+            sample = _noted(line.at_ns, json.loads(line.text))
         except UNUSABLE:
+            unusable += 1
             continue
+        if line.damaged:
+            unusable += 1
+        elif line.at_ns > 0:
+            noted.append(sample)
     rate = _rate(noted)
-    return [
+    samples = [
         HostSample(
             max(0, one.at_ns - round((one.host_at_ns - one.host_since_ns) * rate)),
             one.at_ns,
@@ -57,6 +75,28 @@ def read_host(run: RunFile) -> list[HostSample]:
         )
         for one in noted
     ]
+    return Host(samples, unusable)
+
+
+def _together(samples: Sequence[HostSample]) -> HostSample:
+    last = samples[-1]
+    shares = ("process_cores", "others_cores", "steal_cores")
+    process, others, steal = (_mean(samples, name) for name in shares)
+    return HostSample(
+        samples[0].since_ns, last.at_ns, last.cores, process or 0.0, others, steal, last.rss_bytes
+    )
+
+
+def _mean(samples: Sequence[HostSample], name: str) -> float | None:
+    """Return the mean of a share over time, where it is known."""
+    known: list[tuple[float, int]] = [
+        (getattr(sample, name), max(1, sample.at_ns - sample.since_ns))
+        for sample in samples
+        if getattr(sample, name) is not None
+    ]
+    if not known:
+        return None
+    return sum(share * ns for share, ns in known) / sum(ns for _, ns in known)
 
 
 def _noted(at_ns: int, item: dict[str, float | None]) -> _Noted:

@@ -10,7 +10,7 @@ import avrt
 from avrt.logs.record.run_file import RunFile
 from avrt.metrics.run import RunFigures
 from avrt.report.host import read_host
-from avrt.report.page import write_page
+from avrt.report.page import rows, write_page
 from avrt.report.page.verdict import verdict_of
 from avrt.report.summary import FlightSummary, RunSummary, read_summary
 
@@ -59,7 +59,7 @@ def test_host_time_is_stretched_as_the_run_was(tmp_path):
     quick = [{**s, "at_ns": HOST_NS + (s["at_ns"] - HOST_NS) * 10} for s in SAMPLES]
     path = write_live_record(tmp_path / "run.mcap", samples=quick)
     with RunFile(path) as run:
-        for one, told in zip(read_host(run), quick, strict=True):
+        for one, told in zip(read_host(run).samples, quick, strict=True):
             assert one.at_ns == told["at_ns"] - HOST_NS
             assert one.at_ns - one.since_ns == min(one.at_ns, told["at_ns"] - told["since_ns"])
 
@@ -69,7 +69,21 @@ def test_a_sample_that_is_none_is_left_out(tmp_path, bad):
     samples = (SAMPLES[0], sample(150, 250, **bad), SAMPLES[2])
     path = write_live_record(tmp_path / "run.mcap", samples=samples)
     with RunFile(path) as run:
-        assert [one.at_ns for one in read_host(run)] == [150 * MS, 350 * MS]
+        host = read_host(run)
+    assert [one.at_ns for one in host.samples] == [150 * MS, 350 * MS]
+    assert host.unusable == 1
+    write_page(tmp_path / "page.html", path)
+    assert "samples of the host: 1 cannot be used" in Read(tmp_path / "page.html").text
+
+
+def test_many_samples_are_put_together_and_told(read_live, monkeypatch):
+    monkeypatch.setattr(rows, "HOST_MAX", 2)
+    page = read_live()
+    host = page.data["runs"][0]["host"]
+    assert host["since_ns"] == [0, 250 * MS]
+    assert host["at_ns"] == [250 * MS, 350 * MS]
+    assert host["process_cores"] == [1.35, 1.25]  # 150 ms of 1.25 and 100 ms of 1.5
+    assert "samples of the host: 2 of 3 make one step of its charts" in page.text
 
 
 def test_rights_are_listed_once_with_their_threads(read_live):

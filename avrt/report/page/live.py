@@ -78,11 +78,11 @@ def host(runs: Sequence[Run]) -> Html:
     for number, run in enumerate(runs):
         summary = run.summary
         told, got = list(host_lines(summary)), rights(summary)
-        if not told and not got and not run.host:
+        if not told and not got and not run.host.samples:
             continue
         if len(runs) > 1:
             parts.append(tag("h3", run.name))
-        if run.host:
+        if run.host.samples:
             parts.append(tag("div", class_="charts host-charts", data_run=str(number)))
         lines = [line.plain for line in told if not line.plain.startswith(REFUSED_NOTE)]
         if "cores_plan" in summary.conditions:

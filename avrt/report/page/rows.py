@@ -10,7 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from avrt.model.records import OUTCOMES
-from avrt.report.host import HostSample
+from avrt.report.host import Host, HostSample
+from avrt.report.page.sieve import step_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from avrt.report.summary import RunSummary
 
 DIGITS = 3
+HOST_MAX = 1_500
+NO_HOST = Host()
 
 
 def run_data(
-    name: str, summary: RunSummary, history: History, host: Sequence[HostSample] = ()
+    name: str, summary: RunSummary, history: History, host: Host = NO_HOST
 ) -> dict[str, object]:
     """Return one run: what the timeline and the charts draw."""
     spec = summary.pipeline
@@ -67,12 +70,18 @@ def _incident(summary: RunSummary) -> dict[str, object] | None:
     return {"at_ns": record.at_ns, "job": getattr(record, "job", None)}
 
 
-def _host(samples: Sequence[HostSample]) -> dict[str, object] | None:
+def _host(host: Host) -> dict[str, object] | None:
     """Return samples of the host as columns; None where there are none."""
-    if not samples:
+    if not host.samples:
         return None
+    samples = host.in_steps(host_step(host))
     columns = zip(HostSample._fields, zip(*samples, strict=True), strict=True)
     return {name: [_rounded(value) for value in values] for name, values in columns}
+
+
+def host_step(host: Host) -> int:
+    """Return how many samples make one step of a chart."""
+    return step_for(len(host.samples), HOST_MAX)
 
 
 def _rounded(value: float | None) -> float | None:

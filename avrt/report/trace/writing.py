@@ -103,7 +103,7 @@ def write_trace(record: str | Path, path: str | Path) -> None:
         spec = read_pipeline(run, record)
         try:
             with TraceWriter(path, [record]) as writer:
-                writer.write(spec, _calls(run), read_host(run))
+                writer.write(spec, _calls(run), read_host(run).samples)
         except FORGED as error:
             what = f"the journal does not fit the recorded pipeline: {error!r}"
             raise InputError(what, str(record)) from None
