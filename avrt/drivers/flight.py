@@ -18,8 +18,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from avrt.errors import AvrtError
+from avrt.metrics.incidents import INCIDENTS, told
 from avrt.model.commands import Record as RecordCommand
-from avrt.model.records import FaultRecord, MissRecord, ModeRecord, ResourceRecord
 from avrt.payload.size import size_bytes
 from avrt.units import NS_PER_S, format_ns
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Write: TypeAlias = Callable[[Record], object]
 
 log = logging.getLogger("avrt.drivers")
-INCIDENTS = (MissRecord, FaultRecord, ResourceRecord, ModeRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +177,3 @@ class FlightRecorder:
             self.failure = str(error)
             log.error("the flight recorder gives up: %s", error)  # noqa: TRY400 - told, not traced
             self._file = None
-
-
-def told(record: AnyRecord) -> str:
-    """Return an incident in words."""
-    match record:
-        case MissRecord():
-            return f"{record.task} {record.index} missed its deadline"
-        case FaultRecord():
-            return f"{record.task} failed: {record.fault}"
-        case ResourceRecord():
-            return f"{record.name} is {record.state}"
-        case ModeRecord():
-            return f"mode {record.mode}: {record.cause}"
-        case _:
-            return type(record).__name__

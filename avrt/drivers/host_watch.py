@@ -26,6 +26,7 @@ from avrt.exec.realtime import (
 from avrt.exec.rights import as_conditions
 from avrt.exec.room import declared_demand, host_room, tell_room
 from avrt.exec.starvation import judge_starvation
+from avrt.logs.record.run_record import RESOURCES
 from avrt.metrics.resources import Level, ResourceLoad
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from avrt.model.records import MissRecord
     from avrt.model.spec import PipelineSpec
 
-RESOURCES = "/avrt/resources"
 MIB = 2**20
 LEVELS = (
     "process_cores",

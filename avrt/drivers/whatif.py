@@ -267,6 +267,7 @@ class _Repeater:
         self._keys: dict[int, Key] = {}
         self._parts: dict[int, list[int]] = {}
         self._segmented = {task for s in spec.stages if s.segments for task in s.task_names}
+        self._changed: set[int] = set()
         self._handles: dict[int, int] = {}
         self._fresh = recorded.fresh_handle
 
@@ -291,7 +292,9 @@ class _Repeater:
         if self._change_cost is not None:
             cost_ns = sum(parts)
             changed_ns = self._change_cost(self._stage_of[task], cost_ns)
-            parts = parts if changed_ns == cost_ns else split(changed_ns, parts)
+            if changed_ns != cost_ns:
+                self._changed.add(command.job)
+                parts = split(changed_ns, parts)
         if task in self._segmented:
             self._parts[command.job] = parts
         return sum(parts)
@@ -310,9 +313,9 @@ class _Repeater:
     def began(self, end: Event, at_ns: int) -> tuple[Started, ...]:
         """Return what the device said of the beginning of work that ends now, if it said anything.
 
-        It is as long before the end as it was there.
+        It is as long before the end as it was there. Of work that takes another time nobody knows.
         """
-        if not isinstance(end, Completed | Failed):
+        if not isinstance(end, Completed | Failed) or end.job in self._changed:
             return ()
         work = self._recorded.works.get(self._keys[end.job])
         if work is None or work.began_ns is None or work.end is None:

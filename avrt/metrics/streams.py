@@ -50,21 +50,27 @@ class StreamFigures:
     def job(self, record: JobRecord, began_ns: int, done_ns: int) -> None:
         """Take in one job whose work began and ended."""
         self.busy_ns += done_ns - began_ns
-        assert record.start_ns is not None
         if self.last_ns is not None:
-            edges = [self.last_ns, self.told_ns, record.release_ns, record.start_ns, began_ns]
-            for part, ns in zip(PARTS, _parts(edges), strict=True):
+            parts = gap_before(record, began_ns, self.last_ns, self.told_ns)
+            for part, ns in zip(PARTS, parts, strict=True):
                 self.gaps_ns[part].add(ns)
                 self.total_ns[part] += ns
         self.last_ns, self.told_ns = done_ns, record.end_ns
 
 
-def _parts(edges: list[int]) -> list[int]:
-    """Return the lengths between edges, each moved to between the one before and the last one."""
-    last = edges[-1]
-    parts, before = [], edges[0]
-    for edge in edges[1:]:
-        at = min(max(edge, before), last)
+def gap_before(record: JobRecord, began_ns: int, last_ns: int, told_ns: int) -> list[int]:
+    """Return the PARTS of the gap before a job's work, which sum to it.
+
+    Args:
+        record: the job.
+        began_ns: when its work began.
+        last_ns: when the work before on its stream ended.
+        told_ns: when that was reported.
+    """
+    assert record.start_ns is not None
+    parts, before = [], last_ns
+    for edge in (told_ns, record.release_ns, record.start_ns, began_ns):
+        at = min(max(edge, before), began_ns)
         parts.append(at - before)
         before = at
     return parts

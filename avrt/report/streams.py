@@ -23,8 +23,7 @@ MIB = 2**20
 
 def streams_table(summary: RunSummary) -> Iterator[Table]:
     """Yield one row a stream, where devices said when their work ran."""
-    streams = summary.figures.streams
-    if not streams.measured or not summary.end_ns:
+    if not summary.figures.streams.measured or not summary.end_ns:
         return
     table = Table(
         title="Streams: share of the time, and what came before each job (ms)",
@@ -36,10 +35,17 @@ def streams_table(summary: RunSummary) -> Iterator[Table]:
         table.add_column(name, justify="right")
     for part in ("handing_over", "reporting"):
         table.add_column(Text(f"{part.replace('_', ' ')}\np50/p95/p99/max"), justify="right")
-    for name, stream in streams.streams.items():
-        if stream.busy_ns:
-            table.add_row(Text(name), *_cells(stream, summary.end_ns))
+    for name, cells in stream_rows(summary):
+        table.add_row(Text(name), *cells)
     yield table
+
+
+def stream_rows(summary: RunSummary) -> Iterator[tuple[str, list[str]]]:
+    """Yield every stream that worked: its shares of the time, and p50/p95/p99/max of two parts."""
+    span_ns = summary.end_ns - summary.begin_ns
+    for name, stream in summary.figures.streams.streams.items():
+        if stream.busy_ns and span_ns > 0:
+            yield name, _cells(stream, span_ns)
 
 
 def side_by_side(summary: RunSummary) -> Iterator[Text]:
@@ -47,6 +53,16 @@ def side_by_side(summary: RunSummary) -> Iterator[Text]:
     share = summary.figures.streams.side_by_side.share()
     if share is not None:
         yield Text(f"two streams or more worked side by side in {share:.0%} of the working time")
+
+
+def lateness_note(summary: RunSummary) -> Iterator[Text]:
+    """Yield how late the driver was, where it kept to the wall clock."""
+    late = summary.wakeup_late_ns
+    if late["count"]:
+        ms = "/".join(
+            "-" if (ns := late[name]) is None else f"{ns / NS_PER_MS:.1f}" for name in FOUR
+        )
+        yield Text(f"the driver was {ms} ms late at planned instants (p50/p95/p99/max)")
 
 
 def host_notes(summary: RunSummary) -> Iterator[Text]:
@@ -77,9 +93,9 @@ def host_notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(load.evidence, style="yellow")
 
 
-def _cells(stream: StreamFigures, end_ns: int) -> list[str]:
+def _cells(stream: StreamFigures, span_ns: int) -> list[str]:
     shares = [stream.busy_ns, *(stream.total_ns[part] for part in PARTS)]
-    cells = [f"{ns / end_ns:.1%}" for ns in shares]
+    cells = [f"{ns / span_ns:.1%}" for ns in shares]
     for part in ("handing_over", "reporting"):
         figures = stream.gaps_ns[part].summary()
         cells.append("/".join(_ms(figures[name]) for name in FOUR))

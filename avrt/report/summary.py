@@ -16,14 +16,18 @@ from avrt.logs.record.recorded import FLIGHT, WHAT_IF, read_overheads, read_pipe
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
+from avrt.metrics.incidents import INCIDENTS, told
 from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
+from avrt.model.commands import Record
 from avrt.report.bounds import BoundsCheck, check_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from avrt.metrics.incidents import Incident
+    from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
 
 UNUSABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -52,6 +56,7 @@ class RunSummary:
 
     Attributes:
         timing: "modelled", "recorded", "measured": where execution times come from.
+        begin_ns: pipeline time of the first decision that is known; 0 but for a flight record.
         end_ns: pipeline time of the last decision.
         hangs: jobs whose stage hung; with any the run is not reproducible.
         not_recorded: by stage, outputs that are not in the record, and why the first is not.
@@ -61,12 +66,14 @@ class RunSummary:
         record_failure: why a live run could not go on recording; "" when it could.
         flight: what the flight recorder of a live run without a record wrote.
         resources: what a live run used of its host.
+        incident: what a flight record was written for, where the record has it.
     """
 
     pipeline: PipelineSpec
     figures: RunFigures
     timing: str
     conditions: Mapping[str, str]
+    begin_ns: int = 0
     end_ns: int = 0
     topics: Mapping[str, TopicCount] = field(default_factory=dict)
     anomalies: list[Anomaly] = field(default_factory=list)
@@ -82,6 +89,7 @@ class RunSummary:
     record_failure: str = ""
     flight: FlightSummary = field(default_factory=FlightSummary)
     resources: ResourceLoad = field(default_factory=ResourceLoad)
+    incident: Incident | None = None
     _bounds: BoundsCheck | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -122,6 +130,7 @@ class RunSummary:
             **figures,
             "bounds": self.bounds.data(),
             "timing": self.timing,
+            "begin_ns": self.begin_ns,
             "end_ns": self.end_ns,
             "digests": {"decisions": self.decisions, "payloads": self.payloads},
             "reproducible": self.reproducible,
@@ -138,6 +147,7 @@ class RunSummary:
             "record": self.record,
             "record_failure": self.record_failure,
             "flight": {**asdict(self.flight), "files": list(self.flight.files)},
+            "incident_ns": None if self.incident is None else self.incident.at_ns,
             "host": asdict(self.resources),
             "conditions": dict(self.conditions),
         }
@@ -189,7 +199,7 @@ def read_summary(path: str | Path) -> RunSummary:
 
 def _read_journal(run: RunFile, summary: RunSummary) -> None:
     """Take in every entry that is sound; the others are counted."""
-    left_out = 0
+    left_out, begin_ns = 0, None
     for line in run.journal():
         try:
             if line.damaged:
@@ -200,12 +210,27 @@ def _read_journal(run: RunFile, summary: RunSummary) -> None:
             summary.figures.watch(entry.at_ns, entry.events, entry.commands)
             for command in entry.commands:
                 summary.figures.take(command)
+            _look_for_incident(entry.commands, summary)
         except UNUSABLE as error:
             summary.damage.append(f"journal entry {line.index} cannot be used: {error}")
             return
+        if FLIGHT in summary.conditions and begin_ns is None:
+            summary.begin_ns = begin_ns = entry.at_ns
         summary.end_ns = entry.at_ns
     if left_out:
         summary.damage.append(f"{left_out} damaged journal entries are not in the figures")
+
+
+def _look_for_incident(commands: Sequence[Command], summary: RunSummary) -> None:
+    """Note what a flight record was written for, when it comes; its conditions have the words."""
+    what = summary.conditions.get(FLIGHT)
+    if what is None or summary.incident is not None:
+        return
+    for command in commands:
+        record = command.record if isinstance(command, Record) else None
+        if isinstance(record, INCIDENTS) and told(record) == what:
+            summary.incident = record
+            return
 
 
 def _read_execution(run: RunFile, summary: RunSummary) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from avrt.logs.record.recorded import FLIGHT
 from avrt.metrics.load import overload_warnings
-from avrt.report.streams import host_notes, side_by_side, streams_table
+from avrt.report.streams import host_notes, lateness_note, side_by_side, streams_table
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ def render(summary: RunSummary) -> RenderableType:
 def _headline(summary: RunSummary) -> Text:
     jobs = summary.figures.jobs()
     text = Text(f"{summary.pipeline.name}", style="bold")
-    text.append(f"  {summary.end_ns / 1e9:.2f} s of pipeline time, policy ", style="default")
+    text.append(
+        f"  {(summary.end_ns - summary.begin_ns) / 1e9:.2f} s of pipeline time, policy ",
+        style="default",
+    )
     timing = f"{summary.pipeline.policy}, {summary.timing} execution times"
     clock = f", clock {summary.conditions['clock']}" if "clock" in summary.conditions else ""
     text.append(f"{timing}{clock}\n", style="default")
@@ -233,9 +236,7 @@ def notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(warning, style="yellow")
     yield from _conditions_notes(summary)
     yield from input_notes(summary)
-    if summary.wakeup_late_ns["count"]:
-        four = "/".join(_ms(summary.wakeup_late_ns[name]) for name in ("p50", "p95", "p99", "max"))
-        yield Text(f"the driver was {four} ms late at planned instants (p50/p95/p99/max)")
+    yield from lateness_note(summary)
     yield from host_notes(summary)
     for fault, count in summary.figures.faults.items():
         yield Text(f"fault {fault} ({count}x)", style="red")

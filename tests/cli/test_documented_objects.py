@@ -1,4 +1,4 @@
-"""`docs/report.md` names the keys of every object but the run's, and no others."""
+"""`docs/report.md` names the keys of every object, and no others; see also `test_run_object`."""
 
 import re
 from pathlib import Path
@@ -46,6 +46,22 @@ def test_the_keys_of_the_what_if_object(what_if):
     for part in (miss, miss["before"] or miss["after"], miss["why"][0]):
         assert set(part) <= documented["misses"]
     assert set(what_if["counts"]) <= documented["counts"]
+
+
+@pytest.mark.live
+def test_the_keys_of_the_object_of_a_run_in_real_time(call, make_drive, write_pipeline):
+    ran = call("run", write_pipeline(), "--log", make_drive(8), "--rate", 4, "--json").data
+    documented = rows("The run object")
+    plain = {re.sub(r"\..*", "", key) for key in documented}
+    assert plain == set(ran)
+    stream = ran["streams"]["it"]
+    assert {*stream, *stream["gaps_ns"]} <= documented["streams"]
+    assert "total" in documented["streams"]
+    host, levels = ran["host"], ran["host"]["levels"]
+    assert {*host, *levels, *levels["process_cores"], *host["misses"]} <= documented["host"]
+    assert set(ran["flight"]) <= documented["flight"]
+    assert "cores_plan" in documented["conditions"] & set(ran["conditions"])
+    assert any(name.startswith("realtime.") for name in ran["conditions"])
 
 
 ANOMALOUS = """

@@ -20,7 +20,7 @@ from avrt.logs.record.journal import Journal, parse_entry
 from avrt.logs.record.run_record import RunRecord
 from avrt.metrics.changes import compare_jobs
 from avrt.model.codec import encode, to_json
-from avrt.model.events import Completed, Drain
+from avrt.model.events import Completed, Drain, Started
 from pipelines import Limits, examples, scenarios
 
 
@@ -163,6 +163,20 @@ def test_a_report_that_came_late_stays_as_late_as_it_was():
     later = repeat(recorded, spec, change_cost=lambda _, cost_ns: cost_ns + 6)
     job = later.log.jobs["beat", 0]
     assert (job.end_ns, job.device_ns) == (7, 6)
+
+
+def test_of_work_that_takes_another_time_nobody_knows_when_the_device_began():
+    spec = Bench(timer("beat", 20)).spec
+    kept = Lines()
+    kernel = Kernel(spec)
+    for at_ns, events in ((0, []), (9, [Started(0, 2), Completed(0, 0, 8)]), (10, [Drain()])):
+        kept.journal.note(at_ns, events, kernel.handle(at_ns, events))
+    recorded = kept.recorded(spec)
+    assert repeat(recorded, spec).log.jobs["beat", 0].device_start_ns == 2
+    for more_ns in (-5, 6):
+        changed = repeat(recorded, spec, change_cost=lambda _, ns, more_ns=more_ns: ns + more_ns)
+        assert changed.log.jobs["beat", 0].device_start_ns is None
+        assert not changed.figures.streams.measured
 
 
 @pytest.fixture

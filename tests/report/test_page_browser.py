@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from live_records import MS, write_live_record
 from test_page_parts import make_pipeline, write_log
 
 import avrt
@@ -29,6 +30,10 @@ DRIVES = {
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync"]  # fmt: skip
 BYTES_MAX = 10_000_000
+IS_DRAWN = """(canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+  .data.some((value) => value)"""
+LIVE_END_NS = 306 * MS
+LANE = 67  # pixels from the top of the timeline to the middle of the stream's lane
 PAINTS = "performance.getEntriesByType('paint').map((e) => `${e.name} ${Math.round(e.startTime)}`)"
 
 pytestmark = [
@@ -256,6 +261,67 @@ def test_nothing_is_wider_than_the_screen(browser, small):
         shown.page.set_viewport_size({"width": width, "height": 768})
         shown.page.wait_for_timeout(100)
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """The page of a run in real time, one job of three late."""
+    folder = tmp_path_factory.mktemp("live")
+    write_page(folder / "run.html", write_live_record(folder / "run.mcap"))
+    return folder / "run.html"
+
+
+def hover(shown, at_ns):
+    """Point at a time on the lane of the only stream; return what the tip says."""
+    box = shown.page.locator("#timeline-canvas").bounding_box()
+    x = box["x"] + 158 + at_ns / LIVE_END_NS * (box["width"] - 170)
+    shown.page.mouse.move(x, box["y"] + LANE)
+    shown.page.wait_for_timeout(120)
+    tip = shown.page.locator("#tip")
+    return tip.inner_text() if tip.is_visible() else ""
+
+
+def test_jobs_and_gaps_of_a_run_in_real_time_say_their_parts(browser, live):
+    shown = Shown(browser, live)
+    shown.press("Escape")
+    assert "handing over 2.00 ms, working 17.00 ms, reporting 1.00 ms" in hover(shown, 110 * MS)
+    gap = hover(shown, 160 * MS)
+    assert "gap of 85.00 ms before it 1" in gap
+    assert "79.00 ms idle \u2190 here" in gap
+    assert "3.00 ms handing over" in gap
+    assert "2.00 ms waiting for a slot or the driver" in gap
+    assert "handing over, reporting" in shown.text("#legend")
+    shown.no_problem()
+
+
+def test_the_host_of_a_run_in_real_time_is_drawn(browser, live):
+    light, dark = (Shown(browser, live, scheme) for scheme in ("light", "dark"))
+    for shown in (light, dark):
+        charts = shown.page.locator("#host canvas")
+        assert charts.count() == 2
+        for place in range(2):
+            assert charts.nth(place).evaluate(IS_DRAWN)
+        assert "this process" in shown.text("#host")
+        shown.no_problem()
+    pictures = [
+        shown.page.locator("#host canvas").first.evaluate("(canvas) => canvas.toDataURL()")
+        for shown in (light, dark)
+    ]
+    assert pictures[0] != pictures[1]
+
+
+def test_a_flight_record_opens_at_its_incident(browser, tmp_path):
+    record = write_live_record(
+        tmp_path / "run.mcap", {"flight": "it 1 missed its deadline"}, 10**13, (), closed=False
+    )
+    write_page(tmp_path / "page.html", record)
+    shown = Shown(browser, tmp_path / "page.html")
+    assert shown.time() == pytest.approx(10_000.280)
+    assert shown.text("#why-body strong") == "it 1"
+    assert "it 1 missed its deadline at 10000.280 s" in shown.text(".verdict")
+    assert shown.page.locator("#host").count() == 0
+    shown.press("n", "p", "z", "0")
+    shown.no_problem()
 
 
 def test_a_what_if_draws_both_runs(browser, small, tmp_path):

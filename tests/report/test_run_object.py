@@ -3,10 +3,14 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import avrt
+from avrt.drivers.host_watch import LEVELS
+from avrt.exec.starvation import StarvationVerdict
 from avrt.logs.merge import TopicCount
 from avrt.logs.raw import Anomaly
+from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
 from avrt.model.events import DeviceLost, Failed
 from avrt.model.records import (
@@ -23,6 +27,7 @@ from avrt.model.spec import StageSpec
 from avrt.report.bounds import check_bounds
 from avrt.report.summary import RunSummary
 
+VERDICTS = get_args(StarvationVerdict)
 REPORT = Path(__file__).parents[2] / "docs" / "report.md"
 
 
@@ -43,6 +48,7 @@ def full_summary():
         ChainBroken("see", 9, "age", 9, 0),
         ModeRecord("full", 0, "start", entered=True),
         FaultRecord(0, "it", 9, "exception"),
+        JobRecord(1, 1, "it", "it", 1, 0, 0, 9, 1, 9, "met", "", 8, 2, 8, ()),
         ResourceRecord("it", 9, "lost"),
         SyncRecord("it", 9, ("cloud",)),
     ):
@@ -56,6 +62,7 @@ def full_summary():
         anomalies=[Anomaly("lost", None, None, 1, "one")],
         not_recorded={"it": (1, "no form")},
         damage=["a"],
+        resources=ResourceLoad(1, dict.fromkeys(LEVELS, Level()), dict.fromkeys(VERDICTS, 1)),
     )
 
 
@@ -86,7 +93,11 @@ def test_the_keys_of_every_part_are_documented():
         "chains{name}": data["chains"]["see"],
         "digests": data["digests"],
         "not_recorded{stage}": data["not_recorded"]["it"],
+        "streams{name}": {**data["streams"]["it"], **data["streams"]["it"]["gaps_ns"]},
+        "flight": data["flight"],
+        "host": {**data["host"], **data["host"]["levels"], **data["host"]["misses"]},
     }
+    parts["host"] |= data["host"]["levels"]["process_cores"]
     named = {key: names for keys, names in rows() for key in keys}
     for part, value in parts.items():
         plain = {name.removesuffix("[]") for name in named[part]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from live_records import write_live_record
 from perfetto import perfetto
 from test_trace import golden, records
 
@@ -82,3 +83,28 @@ def test_a_kitti_run(tmp_path):
             ("lidar_detect 9", "track 9"),
             ("track 9", "plan 9"),
         }
+
+
+def test_a_run_in_real_time(tmp_path):
+    record, path = tmp_path / "run.mcap", tmp_path / "run.pftrace"
+    write_trace(write_live_record(record), path)
+    with RunFile(record) as run:
+        calls = [parse_entry(line.text) for line in run.journal()]
+    with perfetto(path) as page:
+        assert page.query(ERRORS) == []
+        assert page.query("select count(*) n from slice where category = 'job'") == [{"n": 3}]
+        nested = page.query(
+            "select work.dur, job.ts + job.dur - work.ts - work.dur after, work.depth from slice "
+            "work join slice job on job.id = work.parent_id where work.category = 'device' "
+            "and job.category = 'job' order by work.ts"
+        )
+        jobs = records(calls, JobRecord)
+        assert nested == [
+            {"dur": j.device_ns - j.device_start_ns, "after": j.end_ns - j.device_ns, "depth": 1}
+            for j in jobs
+        ]
+        counters = page.query(
+            "select t.name, c.ts, c.value from counter c join track t on t.id = c.track_id "
+            "where t.name in ('process cores', 'process memory') order by t.name, c.ts"
+        )
+        assert [c["value"] for c in counters] == [1.25, 1.5, 1.25, *[300 << 20] * 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -37,6 +38,11 @@ def message(data):
 
 def signed(value):
     return value - (1 << 64) if value >> 63 else value
+
+
+def counted(event):
+    """Return the value of a counter, a whole number or a real one."""
+    return signed(event[30][0]) if 30 in event else struct.unpack("<d", event[44][0])[0]
 
 
 def value_of(annotation):
@@ -104,7 +110,7 @@ def read_trace(data):
             track = found.tracks[event[11][0]]
             kind = event[9][0]
             if kind == COUNTER:
-                found.counts[track].append((now_ns, signed(event[30][0])))
+                found.counts[track].append((now_ns, counted(event)))
             elif kind == END:
                 open_slices[track].pop().end_ns = now_ns
             else:
@@ -113,7 +119,9 @@ def read_trace(data):
                 item = Slice(track, name, category, now_ns, members(event[4]), flows)
                 found.slices.append(item)
                 if kind == BEGIN:
-                    assert not open_slices[track], (item, open_slices[track])
+                    above = [other.category for other in open_slices[track]]
+                    assert above in ([], ["job"], ["piece"]), (item, above)
+                    assert bool(above) == (category == "device"), (item, above)
                     open_slices[track].append(item)
                 else:
                     item.end_ns = now_ns

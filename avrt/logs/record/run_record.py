@@ -36,6 +36,7 @@ ENTRIES_MAX = 64
 FORMAT = "1"
 JOURNAL = "/avrt/journal"
 EXECUTION = "/avrt/execution"
+RESOURCES = "/avrt/resources"
 OUTPUT = "/avrt/output/"
 VIEW = "/avrt/view/"
 CONDITIONS, RESULT = "avrt.conditions", "avrt.result"

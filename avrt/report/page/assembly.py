@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 SCRIPTS = (
     "format", "theme", "state", "jobs", "canvas", "marks", "tip", "rows", "bars", "timeline",
-    "changes", "legend", "pointer", "why", "misses", "chart", "responses", "chains", "inputs",
-    "scene", "ground", "objects", "birdseye", "survey", "camera", "player", "keys", "main",
+    "gaps", "changes", "legend", "pointer", "why", "misses", "chart", "responses", "chains", "host",
+    "inputs", "scene", "ground", "objects", "birdseye", "survey", "camera", "player", "keys",
+    "main",
 )  # fmt: skip
 PLACE = re.compile(r"\{\{(\w+)\}\}")
 

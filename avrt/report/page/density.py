@@ -18,12 +18,13 @@ class Density:
     """Counts of jobs by task and slice of time, by the time of their release.
 
     Args:
-        end_ns: where the last slice ends; the first begins at 0. What lies outside is counted in
-            the nearest slice.
+        end_ns: where the last slice ends.
+        begin_ns: where the first begins. What lies outside is counted in the nearest slice.
     """
 
-    def __init__(self, spec: PipelineSpec, end_ns: int) -> None:
-        self.bin_ns = max(1, -(-max(1, end_ns) // BINS))
+    def __init__(self, spec: PipelineSpec, end_ns: int, begin_ns: int = 0) -> None:
+        self._begin_ns = begin_ns
+        self.bin_ns = max(1, -(-max(1, end_ns - begin_ns) // BINS))
         tasks = [task for stage in spec.stages for task in stage.task_names]
         self._met = {task: [0] * BINS for task in tasks}
         self._missed = {task: [0] * BINS for task in tasks}
@@ -31,7 +32,7 @@ class Density:
 
     def job(self, record: JobRecord) -> None:
         """Count one job that has ended."""
-        place = min(BINS - 1, max(0, record.release_ns // self.bin_ns))
+        place = min(BINS - 1, max(0, (record.release_ns - self._begin_ns) // self.bin_ns))
         counts = self._met if record.outcome == "met" else self._missed
         counts[record.task][place] += 1
         if record.outcome in {"met", "late"}:
@@ -41,6 +42,7 @@ class Density:
     def data(self) -> dict[str, object]:
         """Return by task the jobs met and not met, and the longest response, a slice each."""
         return {
+            "begin_ns": self._begin_ns,
             "bin_ns": self.bin_ns,
             "tasks": {
                 task: {"met": met, "missed": self._missed[task], "worst_ns": self._worst[task]}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError
 from avrt.logs.record.run_file import RunFile
+from avrt.report.host import read_host
 from avrt.report.outputs import keep_apart
-from avrt.report.page import sections
+from avrt.report.page import live, sections
 from avrt.report.page.assembly import assemble
 from avrt.report.page.charts import response_counts
 from avrt.report.page.history import History
@@ -105,13 +106,15 @@ def _read(
         for stage in summary.figures.stages.values()
         if stage.highs
     }
-    history = History(summary.pipeline, summary.end_ns, {*longest, *keep}, runs)
+    wanted = {*longest, *keep}
+    history = History(summary.pipeline, summary.end_ns, wanted, runs, summary.begin_ns)
     with RunFile(path) as file:
         history.read(file)
+        host = read_host(file)
         scene = None
         if pictures:
             scene = read_scene(file, path, summary.pipeline, history.messages)
-    return Run(name, summary, history, scene)
+    return Run(name, summary, history, scene, host)
 
 
 def _html(page: Page, runs: Sequence[Run]) -> str:
@@ -123,6 +126,8 @@ def _html(page: Page, runs: Sequence[Run]) -> str:
         sections.changes(page.changed, len(page.changes)) or sections.misses(missed, len(runs)),
         sections.responses(named),
         sections.chains(named),
+        live.streams(named),
+        live.host(runs),
         sections.inputs(first.summary),
         sections.told(named, page.verdict),
         sections.conditions(named),
@@ -139,7 +144,7 @@ def _html(page: Page, runs: Sequence[Run]) -> str:
         "footer": sections.footer(first.summary),
     }
     data: dict[str, object] = {
-        "runs": [run_data(run.name, run.summary, run.history) for run in runs],
+        "runs": [run_data(run.name, run.summary, run.history, run.host) for run in runs],
         "changes": page.changes,
         "responses": response_counts([run.summary.figures for run in runs]),
         **steps(
@@ -147,6 +152,7 @@ def _html(page: Page, runs: Sequence[Run]) -> str:
             first.history,
             first.scene,
             max(run.summary.end_ns for run in runs),
+            min(run.summary.begin_ns for run in runs),
         ),
     }
     return assemble(texts, data, scene)

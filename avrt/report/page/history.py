@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_record import EXECUTION
+from avrt.metrics.streams import gap_before
 from avrt.model.commands import Dispatch, Preempt, Record, Resume
 from avrt.model.events import Arrived, Completed, Failed, Hung, SegmentEnded
 from avrt.model.records import ChainBroken, ChainRecord, JobRecord, MissRecord
@@ -57,6 +58,8 @@ class JobRow:
         pieces: where it ran, in order; the last ends with the job.
         busy_until_ns: when its work ended, where that went on after the job's own end.
         host_ns: what the computation took on the host, where it computed.
+        gap_ns: what the gap before its work was, in the parts of `avrt.metrics.streams`; None where
+            its device has no clock, and of the first work of its stream.
     """
 
     record: JobRecord
@@ -64,6 +67,7 @@ class JobRow:
     pieces: list[Piece]
     busy_until_ns: int | None = None
     host_ns: int | None = None
+    gap_ns: list[int] | None = None
 
 
 @dataclass(slots=True)
@@ -88,6 +92,7 @@ class History:
         end_ns: when it ended, pipeline ns.
         longest: `(task, index)` of jobs to keep whatever their outcome.
         runs: how many runs share the page.
+        begin_ns: when what is known of it began, pipeline ns.
     """
 
     def __init__(
@@ -96,8 +101,9 @@ class History:
         end_ns: int,
         longest: Collection[tuple[str, int]] = (),
         runs: int = 1,
+        begin_ns: int = 0,
     ) -> None:
-        self.density = Density(spec, end_ns)
+        self.density = Density(spec, end_ns, begin_ns)
         self.met: Sieve[JobRow] = Sieve(MET_MAX // runs)
         self.missed: Sieve[JobRow] = Sieve(MISSED_MAX // runs)
         self.chains: dict[str, Sieve[ChainRecord]] = {
@@ -117,6 +123,7 @@ class History:
         self._misses: dict[int, MissRecord] = {}
         self._working: dict[int, JobRow] = {}
         self._host_ns: dict[tuple[str, int], int] = {}
+        self._worked: dict[str, tuple[int, int]] = {}
 
     @property
     def jobs(self) -> list[JobRow]:
@@ -186,6 +193,7 @@ class History:
         pieces = [] if open_ is None else [p for p in open_.pieces if p.end_ns > p.start_ns]
         row = JobRow(record, self._misses.pop(record.job, None), pieces)
         row.host_ns = self._host_ns.pop((record.task, record.index), None)
+        row.gap_ns = self._gap(record)
         if works_on:
             self._working[record.job] = row
         if record.outcome == "met":
@@ -196,6 +204,15 @@ class History:
             self._around()
         if (record.task, record.index) in self._longest:
             self._always.append(row)
+
+    def _gap(self, record: JobRecord) -> list[int] | None:
+        """Return what was between a job's work and the one before on its stream."""
+        began_ns, done_ns = record.device_start_ns, record.device_ns
+        if began_ns is None or done_ns is None:
+            return None
+        before = self._worked.get(record.task)
+        self._worked[record.task] = done_ns, record.end_ns
+        return None if before is None else gap_before(record, began_ns, *before)
 
     def _around(self) -> None:
         """Keep what ended shortly before a miss, and what will shortly after."""

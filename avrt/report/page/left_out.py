@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from avrt.report.page.rows import host_step
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from avrt.report.host import Host
     from avrt.report.page.history import History
     from avrt.report.page.run import Page, Run
     from avrt.report.page.sieve import Sieve
@@ -20,6 +23,7 @@ def left_out(runs: Sequence[Run], page: Page) -> list[str]:
     for run in runs:
         name = f"{run.name}: " if len(runs) > 1 else ""
         lines += [f"{name}{line}" for line in _of_history(run.history)]
+        lines += [f"{name}{line}" for line in _of_host(run.host)]
         if run.scene is not None:
             lines += run.scene.notes
     if len(page.changed) > len(page.changes):
@@ -45,6 +49,13 @@ def _of_history(history: History) -> Iterator[str]:
         yield from _thinned(f"outputs of chain {name}", outputs)
     yield from _thinned("marks on the timeline", history.marks)
     yield from _thinned("passed chain limits", history.broken)
+
+
+def _of_host(host: Host) -> Iterator[str]:
+    if (step := host_step(host)) > 1:
+        yield f"samples of the host: {step} of {len(host.samples):,} make one step of its charts"
+    if host.unusable:
+        yield f"samples of the host: {host.unusable:,} cannot be used"
 
 
 def _thinned(what: str, kept: Sieve[T]) -> Iterator[str]:

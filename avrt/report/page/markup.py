@@ -50,6 +50,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: i
     return tag("div", inner, class_="table")
 
 
+def section(name: str, title: str, *content: str) -> Html:
+    """Return a part of the page with its heading."""
+    return tag(
+        "section",
+        tag("h2", title, id=f"{name}-title"),
+        *content,
+        id=name,
+        aria_labelledby=f"{name}-title",
+    )
+
+
 def script_json(data: object) -> str:
     """Return data as JSON that may stand in a script element: nothing in it ends one."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from avrt.model.records import OUTCOMES
+from avrt.report.host import Host, HostSample
+from avrt.report.page.sieve import step_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +21,14 @@ if TYPE_CHECKING:
     from avrt.report.page.history import History, JobRow
     from avrt.report.summary import RunSummary
 
+DIGITS = 3
+HOST_MAX = 1_500
+NO_HOST = Host()
 
-def run_data(name: str, summary: RunSummary, history: History) -> dict[str, object]:
+
+def run_data(
+    name: str, summary: RunSummary, history: History, host: Host = NO_HOST
+) -> dict[str, object]:
     """Return one run: what the timeline and the charts draw."""
     spec = summary.pipeline
     return {
@@ -48,8 +56,36 @@ def run_data(name: str, summary: RunSummary, history: History) -> dict[str, obje
             [one.chain, one.at_ns, one.promise, one.limit_ns, one.capture_ns]
             for one in history.broken.items
         ],
+        "incident": _incident(summary),
+        "host": _host(host),
         "object": summary.data(),
     }
+
+
+def _incident(summary: RunSummary) -> dict[str, object] | None:
+    """Return when what a flight record was written for happened, and to which job, if to one."""
+    record = summary.incident
+    if record is None:
+        return None
+    return {"at_ns": record.at_ns, "job": getattr(record, "job", None)}
+
+
+def _host(host: Host) -> dict[str, object] | None:
+    """Return samples of the host as columns; None where there are none."""
+    if not host.samples:
+        return None
+    samples = host.in_steps(host_step(host))
+    columns = zip(HostSample._fields, zip(*samples, strict=True), strict=True)
+    return {name: [_rounded(value) for value in values] for name, values in columns}
+
+
+def host_step(host: Host) -> int:
+    """Return how many samples make one step of a chart."""
+    return step_for(len(host.samples), HOST_MAX)
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, DIGITS) if isinstance(value, float) else value
 
 
 def _tasks(spec: PipelineSpec) -> list[dict[str, object]]:
@@ -108,6 +144,8 @@ class _Jobs:
             more["arrival_ns"] = record.arrival_ns
         if record.device_ns is not None:
             more["device_ns"] = [record.device_start_ns, record.device_ns]
+        if row.gap_ns is not None:
+            more["gap_ns"] = row.gap_ns
         if row.host_ns is not None:
             more["host_ns"] = row.host_ns
         if record.absent:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from avrt.report.page.rows import NO_HOST
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from avrt.metrics.changes import JobChange
+    from avrt.report.host import Host
     from avrt.report.page.history import History
     from avrt.report.page.scene import Scene
     from avrt.report.page.verdict import Verdict
@@ -23,6 +26,7 @@ class Run:
     summary: RunSummary
     history: History
     scene: Scene | None = None
+    host: Host = NO_HOST
 
 
 @dataclass(frozen=True, slots=True)

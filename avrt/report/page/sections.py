@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from avrt.report.page.markup import Html, joined, tag
+from avrt.report.page.live import host_lines
+from avrt.report.page.markup import Html, joined, section, tag
 from avrt.report.page.messages import GAP_STEPS
 from avrt.report.page.tables import (
     chain_table,
@@ -86,7 +87,7 @@ def key_figures(summary: RunSummary) -> list[tuple[str, str]]:
     broken = sum(sum(chain.broken.values()) for chain in summary.figures.chains.values())
     windows = sum(stage.violations for stage in summary.figures.stages.values())
     figures = [
-        ("pipeline time", f"{summary.end_ns / 1e9:.2f} s"),
+        ("pipeline time", f"{(summary.end_ns - summary.begin_ns) / 1e9:.2f} s"),
         ("jobs", f"{jobs['released']:,}"),
         ("met", f"{jobs['met']:,}"),
         *((name, f"{jobs[name]:,}") for name in ("late", "aborted", "skipped", "shed", "open")
@@ -145,7 +146,7 @@ def responses(runs: Sequence[Named]) -> Html:
     )
     if len(runs) > 1:
         what += f" Grey is {runs[0][0]}, blue is {runs[1][0]}."
-    return _section(
+    return section(
         "responses",
         "Response times",
         tag("p", what, class_="quiet"),
@@ -162,7 +163,7 @@ def chains(runs: Sequence[Named]) -> Html:
         "Reaction (dots) is the time from a change in the world to the first output that knows it; "
         "age (rings) is how old what an output rests on gets. Times in ms."
     )
-    return _section(
+    return section(
         "chains",
         "Chains",
         tag("p", what, class_="quiet"),
@@ -187,7 +188,7 @@ def inputs(summary: RunSummary) -> Html:
     ]
     if lines:
         told.append(tag("ul", *lines, class_="lines"))
-    return _section(
+    return section(
         "inputs",
         "Inputs",
         tag("p", what, class_="quiet"),
@@ -200,14 +201,14 @@ def misses(rows: Sequence[JobRow], runs: int) -> Html:
     """Return the jobs that were not met, where there are any."""
     if not rows:
         return Html("")
-    return _section("misses", "Jobs not met", miss_table(rows, runs))
+    return section("misses", "Jobs not met", miss_table(rows, runs))
 
 
 def changes(changed: Sequence[JobChange], reachable: int) -> Html:
     """Return the misses that a what-if changed, where there are any."""
     if not changed:
         return Html("")
-    return _section("misses", "Misses that change", change_table(changed, reachable))
+    return section("misses", "Misses that change", change_table(changed, reachable))
 
 
 def told(runs: Sequence[Named], verdict: Verdict) -> Html:
@@ -216,6 +217,7 @@ def told(runs: Sequence[Named], verdict: Verdict) -> Html:
     for name, summary in runs:
         lines = [*fruitless(summary), *why_late(summary), *notes(summary)]
         above = {line.plain for line in input_notes(summary)} if name == runs[0][0] else set()
+        above |= {line.plain for line in host_lines(summary)}
         texts = dict.fromkeys(line.plain.strip() for line in lines if line.plain not in above)
         if not texts:
             continue
@@ -225,7 +227,7 @@ def told(runs: Sequence[Named], verdict: Verdict) -> Html:
     more = [tag("li", line) for line in verdict.more[SENTENCES:]]
     if more:
         parts.insert(0, tag("ul", *more, class_="lines"))
-    return _section("notes", "Notes", *parts) if parts else Html("")
+    return section("notes", "Notes", *parts) if parts else Html("")
 
 
 def conditions(runs: Sequence[Named]) -> Html:
@@ -235,7 +237,7 @@ def conditions(runs: Sequence[Named]) -> Html:
         if len(runs) > 1:
             parts.append(tag("h3", name))
         parts.append(condition_list(summary))
-    return _section("conditions", "Conditions", *parts)
+    return section("conditions", "Conditions", *parts)
 
 
 def left_out(lines: Sequence[str]) -> Html:
@@ -243,7 +245,7 @@ def left_out(lines: Sequence[str]) -> Html:
     if not lines:
         lines = ["Nothing: every job, message and picture of the record is here."]
     items = tag("ul", *(tag("li", line) for line in lines), class_="lines")
-    return _section("left-out", "What this page leaves out", items)
+    return section("left-out", "What this page leaves out", items)
 
 
 def footer(summary: RunSummary) -> Html:
@@ -252,13 +254,3 @@ def footer(summary: RunSummary) -> Html:
     version = summary.conditions.get("avrt", "")
     parts = (f"avrt {version}", summary.pipeline.name, seconds(summary.end_ns), made)
     return tag("p", " \u00b7 ".join(parts), class_="quiet")
-
-
-def _section(name: str, title: str, *content: str) -> Html:
-    return tag(
-        "section",
-        tag("h2", title, id=f"{name}-title"),
-        *content,
-        id=name,
-        aria_labelledby=f"{name}-title",
-    )

@@ -14,11 +14,15 @@ PREFERRED = ("lidar", "camera", "radar", "can", "gnss", "imu")
 
 
 def steps(
-    spec: PipelineSpec, history: History, scene: Scene | None, end_ns: int
+    spec: PipelineSpec,
+    history: History,
+    scene: Scene | None,
+    end_ns: int,
+    begin_ns: int = 0,
 ) -> dict[str, object]:
     """Return `from_ns`, `to_ns` and the stops between them, ascending."""
     captures = [t for one in history.messages.values() for _, t in one.times.items]
-    from_ns, to_ns = min((0, *captures)), max((end_ns, 1, *captures))
+    from_ns, to_ns = min((begin_ns, *captures)), max((end_ns, begin_ns + 1, *captures))
     stops = [] if scene is None else sorted(set(scene.times))
     stops = stops or _messages(spec, history)
     if len(stops) < 2:

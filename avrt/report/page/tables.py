@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from avrt.report.page.live import is_of_host
 from avrt.report.page.markup import Html, joined, table, tag
 from avrt.report.terminal import OUTCOME_STYLES, bound_cells, four, has_computed, spent_time
 from avrt.report.whatif import ended, why
@@ -189,7 +190,7 @@ def _outcome(row: JobRow) -> str:
 
 def condition_list(summary: RunSummary) -> Html:
     """Return under what conditions the run was made, and its digests."""
-    conditions = dict(summary.conditions)
+    conditions = {k: v for k, v in summary.conditions.items() if not is_of_host(k)}
     if conditions.get("duration_ns", "").isdecimal():
         conditions["duration"] = format_ns(int(conditions.pop("duration_ns")))
     first = {name: conditions.pop(name) for name in FIRST_CONDITIONS if name in conditions}

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from avrt.logs.record.recorded import FLIGHT
+from avrt.report.page.live import rights
 from avrt.report.terminal import broken_promises
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,8 +43,30 @@ def verdict_of(summary: RunSummary, remarks: Sequence[str] = ()) -> Verdict:
     broken = broken_promises(summary)
     bounds = summary.bounds.verdict
     bad = broken or alarms or bounds == "model broken"
-    standing: Standing = "bad" if bad else "unsure" if summary.figures.jobs()["open"] else "good"
-    return Verdict(standing, _sentence(summary), (BOUNDS_SAID[bounds], *remarks, *alarms))
+    unsure = summary.figures.jobs()["open"] or FLIGHT in summary.conditions
+    standing: Standing = "bad" if bad else "unsure" if unsure else "good"
+    more = (BOUNDS_SAID[bounds], *remarks, *alarms, *_refused(summary))
+    if FLIGHT in summary.conditions:
+        return Verdict(standing, _incident(summary), (_middle(summary), _sentence(summary), *more))
+    return Verdict(standing, _sentence(summary), more)
+
+
+def _incident(summary: RunSummary) -> str:
+    """Return what a flight record was written for."""
+    when = "" if summary.incident is None else f" at {summary.incident.at_ns / NS_PER_S:.3f} s"
+    return f"{summary.conditions[FLIGHT]}{when}."
+
+
+def _middle(summary: RunSummary) -> str:
+    begin, end = summary.begin_ns / NS_PER_S, summary.end_ns / NS_PER_S
+    return f"A flight record, from {begin:.3f} s to {end:.3f} s of its run."
+
+
+def _refused(summary: RunSummary) -> Iterator[str]:
+    """Yield what the host refused, where promises were not kept."""
+    names = dict.fromkeys(right.name for right in rights(summary) if not right.granted)
+    if names and broken_promises(summary):
+        yield f"The host refused {', '.join(names).replace('_', ' ')}."
 
 
 def _sentence(summary: RunSummary) -> str:
@@ -83,9 +108,13 @@ def _alarms(summary: RunSummary) -> Iterator[str]:
         yield f"{name}: guarantee hard is broken."
     if summary.hangs:
         yield f"{summary.hangs} jobs hung; the run is not reproducible."
+    if summary.record_failure:
+        yield f"Recording FAILED, the run went on without it: {summary.record_failure}."
+    if summary.flight.failure:
+        yield f"The flight recorder gave up: {summary.flight.failure}."
     if summary.interrupted:
         yield "The run was interrupted."
-    elif not summary.complete:
+    elif not summary.complete and FLIGHT not in summary.conditions:
         yield "The record was cut short; figures go as far as it does."
     for problem in summary.damage:
         yield f"Damaged: {problem}."

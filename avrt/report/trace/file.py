@@ -12,6 +12,7 @@ DebugAnnotation), at v52.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 Value = int | str | bool | None | list["Args"]
 Args = dict[str, Value]
-Unit = Literal["ns", "count"]
+Unit = Literal["ns", "count", "bytes"]
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 AS_DECLARED = 3  # TrackDescriptor.ChildTracksOrdering.EXPLICIT
-UNITS: Mapping[Unit, int] = {"ns": 1, "count": 2}
+UNITS: Mapping[Unit, int] = {"ns": 1, "count": 2, "bytes": 3}
 SEQUENCE = 1  # all packets are one writer's
 STATE_CLEARED = 1  # SEQ_INCREMENTAL_STATE_CLEARED: nothing was written before
 MASK = (1 << 64) - 1
@@ -79,9 +80,10 @@ class TraceFile:
         """Add what happened at one time. Slices with a flow in common are joined by an arrow."""
         self._put(at_ns, 1, _event(INSTANT, track, name, category, args, flows))
 
-    def add_count(self, track: int, at_ns: int, value: int) -> None:
+    def add_count(self, track: int, at_ns: int, value: float) -> None:
         """Add a value of a counter, which holds until the next one."""
-        self._put(at_ns, 1, _int(9, COUNTER) + _int(11, track) + _int(30, value))
+        told = _int(30, value) if isinstance(value, int) else _real(44, value)
+        self._put(at_ns, 1, _int(9, COUNTER) + _int(11, track) + told)
 
     def data(self) -> bytes:
         """Return the whole file; of one instant, what ends comes first and what begins last."""
@@ -120,6 +122,10 @@ def _members(args: Args) -> bytes:
 
 def _int(field: int, value: int) -> bytes:
     return _tag(field, 0) + _varint(value & MASK)
+
+
+def _real(field: int, value: float) -> bytes:
+    return _tag(field, 1) + struct.pack("<d", value)
 
 
 def _text(field: int, value: str) -> bytes:

@@ -6,10 +6,13 @@
 * `chains`: reaction, age and path as counters; a broken promise as an instant.
 * `run`: modes, lost devices and streams.
 
+* `host`: of a recorded run in real time, what it used of its host.
+
 Every job is exactly one slice of category `job`: its first piece, or an instant where it ended if
 it never ran. Further pieces have category `piece` and the same `job`. Arrows go from an arrival or
-a job's last piece to the first piece of each job that read it. Times are pipeline ns, as in the
-journal.
+a job's last piece to the first piece of each job that read it. Where a device has a clock, what it
+worked lies as a slice of category `device` in the job's last piece. Times are pipeline ns, as in
+the journal.
 """
 
 from __future__ import annotations
@@ -29,11 +32,13 @@ from avrt.model.records import (
 from avrt.report.trace.args import args_of, job_args, title
 from avrt.report.trace.courses import Courses
 from avrt.report.trace.file import TraceFile
+from avrt.report.trace.live import draw_host, work_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from avrt.model.spec import PipelineSpec
+    from avrt.report.host import HostSample
     from avrt.report.trace.args import Happening
     from avrt.report.trace.courses import Call, Course
     from avrt.report.trace.file import Args
@@ -43,15 +48,22 @@ Change = tuple[int, int]
 """When a count changes, and by how much."""
 
 
-def trace(spec: PipelineSpec, calls: Iterable[Call]) -> bytes:
-    """Return the trace file of a run: of its pipeline and of every call of the kernel."""
-    return _Drawing(spec, Courses(calls, {d.name for d in spec.devices if d.preemptive})).data()
+def trace(spec: PipelineSpec, calls: Iterable[Call], host: Sequence[HostSample] = ()) -> bytes:
+    """Return the trace file of a run: of its pipeline and of every call of the kernel.
+
+    Args:
+        spec: the pipeline.
+        calls: of the kernel, in the order of time.
+        host: samples of the host, where they were taken.
+    """
+    courses = Courses(calls, {d.name for d in spec.devices if d.preemptive})
+    return _Drawing(spec, courses, host).data()
 
 
 class _Drawing:
     """The tracks of one run, and what is on them."""
 
-    def __init__(self, spec: PipelineSpec, courses: Courses) -> None:
+    def __init__(self, spec: PipelineSpec, courses: Courses, host: Sequence[HostSample]) -> None:
         self._courses = courses
         self._file = TraceFile()
         self._stage_of = {task: s.name for s in spec.stages for task in s.task_names}
@@ -71,6 +83,7 @@ class _Drawing:
             self._draw_job(number, course)
         self._draw_counts()
         self._draw_records(spec)
+        draw_host(self._file, host)
 
     def data(self) -> bytes:
         return self._file.data()
@@ -125,7 +138,28 @@ class _Drawing:
                 flows=[*(course.read if is_first else ()), *(course.reads if is_last else ())],
             )
             self._in_flight[piece.device] += ((piece.start_ns, 1), (piece.end_ns, -1))
+        self._draw_work(number, course)
         self._count_ready(task, course)
+
+    def _draw_work(self, number: int, course: Course) -> None:
+        """Draw what the device worked by its clock, where it lies in the job's last piece."""
+        record, times = course.record, work_of(course)
+        if record is None or times is None:
+            return
+        began_ns, done_ns = times
+        piece = course.pieces[-1]
+        assert piece.end_ns is not None
+        self._file.add_slice(
+            self._stream(piece.device, record.task),
+            "working",
+            times,
+            category="device",
+            args={
+                "job": number,
+                "handing_over_ns": began_ns - piece.start_ns,
+                "reporting_ns": piece.end_ns - done_ns,
+            },
+        )
 
     def _count_ready(self, task: str, course: Course) -> None:
         """Note when a job was ready to run and on no slot, and for which device."""

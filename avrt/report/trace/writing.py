@@ -10,6 +10,7 @@ from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.recorded import read_pipeline
 from avrt.logs.record.run_file import RunFile
+from avrt.report.host import read_host
 from avrt.report.outputs import keep_apart
 from avrt.report.trace.trace import trace
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from avrt.model.commands import Command
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
+    from avrt.report.host import HostSample
     from avrt.report.trace.courses import Call
 
 FORGED = (AssertionError, KeyError, StopIteration)
@@ -63,12 +65,17 @@ class TraceWriter:
         self._is_new = is_new
         self.watch = self._take
 
-    def write(self, spec: PipelineSpec, calls: Iterable[Call] | None = None) -> None:
+    def write(
+        self,
+        spec: PipelineSpec,
+        calls: Iterable[Call] | None = None,
+        host: Sequence[HostSample] = (),
+    ) -> None:
         """Write the trace of these calls of the kernel, or of all that were watched."""
         if self._path is None:
             return
         try:
-            self._path.write_bytes(trace(spec, self._calls if calls is None else calls))
+            self._path.write_bytes(trace(spec, self._calls if calls is None else calls, host))
         except OSError as error:
             raise SpecError(f"cannot write the trace {self._path}: {error.strerror}") from None
         self._is_new = False
@@ -96,7 +103,7 @@ def write_trace(record: str | Path, path: str | Path) -> None:
         spec = read_pipeline(run, record)
         try:
             with TraceWriter(path, [record]) as writer:
-                writer.write(spec, _calls(run))
+                writer.write(spec, _calls(run), read_host(run).samples)
         except FORGED as error:
             what = f"the journal does not fit the recorded pipeline: {error!r}"
             raise InputError(what, str(record)) from None

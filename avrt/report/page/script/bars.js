@@ -36,14 +36,15 @@ function drawSpaced(pen, kind, spots, size) {
 
 /** Shade by how many jobs there are, where they are too many to tell apart or not all are drawn. */
 function drawDensity(pen, row, width, strength) {
-  const { bin_ns: bin, tasks } = row.jobs.run.density;
+  const { begin_ns: begin, bin_ns: bin, tasks } = row.jobs.run.density;
   const counts = tasks[row.name];
   if (!strength || !counts) return;
   const most = Math.max(1, ...counts.met.map((met, i) => met + counts.missed[i]));
   counts.met.forEach((met, i) => {
     const all = met + counts.missed[i];
-    if (!all || (i + 1) * bin < view.from || i * bin > view.to) return;
-    const [x0, x1] = [scaleX(i * bin, width), scaleX((i + 1) * bin, width)];
+    const [from, to] = [begin + i * bin, begin + (i + 1) * bin];
+    if (!all || to < view.from || from > view.to) return;
+    const [x0, x1] = [scaleX(from, width), scaleX(to, width)];
     pen.globalAlpha = strength * (0.25 + (0.75 * all) / most);
     pen.fillStyle = colour("met");
     pen.fillRect(x0, row.y + row.height / 2 - BAR / 2, Math.max(1, x1 - x0), BAR);
@@ -66,12 +67,21 @@ function drawJob(pen, jobs, job, middle, width, detailed) {
   const began = job.start ?? job.end;
   if (detailed || job.outcome !== "met") line(pen, x(job.release), middle, x(began), middle, colour("wait"), 2);
   if (detailed) line(pen, x(job.release), middle - 4, x(job.release), middle + 4, colour("wait"));
-  pen.fillStyle = barFill(pen, job.outcome);
-  for (const [start, end] of jobs.pieces(job)) {
-    pen.fillRect(x(start), top, Math.max(1.5, x(end) - x(start)), BAR);
-  }
+  drawStretches(pen, jobs, job, x, top, BAR);
   if (job.more.busy_until_ns) outline(pen, x(job.end), top, x(job.more.busy_until_ns), "faint", [2, 2]);
   if (detailed) drawDue(pen, x(job.due), middle);
+}
+
+const AROUND = 0.4;
+
+/** Where a job was on its slot: solid while its device worked, lighter while it was handed over or reported. */
+function drawStretches(pen, jobs, job, x, top, height) {
+  pen.fillStyle = barFill(pen, job.outcome);
+  for (const [start, end, busy] of jobs.stretches(job)) {
+    pen.globalAlpha = busy ? 1 : AROUND;
+    pen.fillRect(x(start), top, Math.max(busy ? 1.5 : 0, x(end) - x(start)), height);
+  }
+  pen.globalAlpha = 1;
 }
 
 /** The due time: a tick with a foot, above and below the bar. */

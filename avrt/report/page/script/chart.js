@@ -30,20 +30,20 @@ function followCursor(canvas, x) {
 const placeCursor = ({ mark, x, width }) => { mark.style.left = `${(x(view.cursor) / width) * 100}%`; };
 const placeCursors = () => chartCursors.forEach(placeCursor);
 
-/** The frame of a chart: scales, grid, axis labels. */
-function chartFrame(canvas, top, spread) {
+/** The frame of a chart: scales, grid, axis labels in units of so many ns, or of what else it shows. */
+function chartFrame(canvas, top, spread, unit = NS_PER_MS) {
   const { pen, width } = prepare(canvas, CHART_HEIGHT);
   const right = width - EDGE - (spread ? SPREAD : 0);
   const [high, low] = [10, CHART_HEIGHT - 22];
   const x = (ns) => 40 + ((ns - data.from_ns) / (data.to_ns - data.from_ns)) * (right - 44);
   const y = (ns) => low - (Math.min(ns, top) / top) * (low - high);
   pen.font = SMALL;
-  const step = niceStep(top, 5);
+  const step = niceStep(top / unit, 5) * unit;
   for (let value = 0; value <= top; value += step) {
     line(pen, 40, y(value), right, y(value), colour("grid"));
     pen.fillStyle = colour("soft");
     pen.textAlign = "right";
-    pen.fillText(`${+(value / NS_PER_MS).toPrecision(3)}`, 34, y(value));
+    pen.fillText(`${+(value / unit).toPrecision(3)}`, 34, y(value));
   }
   const { ticks, digits } = ticksOf(data.from_ns, data.to_ns, (right - 40) / 70);
   pen.textAlign = "center";

@@ -49,6 +49,16 @@ class Jobs {
     return job.start === null ? [] : [[job.start, job.end]];
   }
 
+  /** The same, each with whether its device was at work then, as far as the device's clock told. */
+  stretches(job) {
+    const pieces = this.pieces(job);
+    const parts = partsOf(job, pieces);
+    if (!parts) return pieces.map(([start, end]) => [start, end, true]);
+    const { start, began, done, end } = parts;
+    const before = pieces.slice(0, -1).map(([from, to]) => [from, to, true]);
+    return [...before, [start, began, false], [began, done, true], [done, end, false]].filter(([from, to, busy]) => busy || to > from);
+  }
+
   /** The places of a task's jobs that may show between two times. */
   between(task, from, to) {
     const places = this.byTask[task];
@@ -63,6 +73,14 @@ class Jobs {
     const number = this.run.tasks.findIndex((one) => one.name === task);
     return this.byTask[number]?.find((place) => this.columns.index[place] === index);
   }
+}
+
+/** When the last stretch of a job began to be handed over, to be worked on, to be reported; or null. */
+function partsOf(job, pieces) {
+  const [began, done] = job.more.device_ns ?? [null, null];
+  if (began === null || !pieces.length) return null;
+  const [start, end] = pieces[pieces.length - 1];
+  return { start, began: within(began, start, end), done: within(done, start, end), end };
 }
 
 /** The first of 0 .. count - 1 for which a test that never turns false again holds, else count. */

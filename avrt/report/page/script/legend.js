@@ -8,6 +8,7 @@ function writeLegend() {
   const words = { fault: "fault", overrun: "budget overrun", window: "(m,k) broken", start_late: "late start", incomplete: "incomplete set", mode: "mode" };
   for (const run of data.runs) {
     for (const mark of run.marks) if (words[mark.kind]) kinds.set(mark.kind, words[mark.kind]);
+    if (Object.values(run.jobs.more).some((one) => (one.device_ns ?? [null])[0] !== null)) kinds.set("around", "handing over, reporting");
     if (run.broken.length) kinds.set("broken", "chain limit passed");
     if (run.sources.some((source) => source.gaps.length)) kinds.set("gap", "gap");
     if (run.sources.some((source) => source.anomalies.length)) kinds.set("anomaly", "anomaly");
@@ -32,7 +33,13 @@ function paintLegend() {
       pen.fillStyle = barFill(pen, kind === "gap" ? "late" : kind);
       pen.fillRect(0, kind === "gap" ? 5 : 3, width, kind === "gap" ? 6 : 10);
     }
-    if (kind === "shade") {
+    if (kind === "around") {
+      pen.fillStyle = barFill(pen, "met");
+      pen.globalAlpha = AROUND;
+      pen.fillRect(0, 3, width, 10);
+      pen.globalAlpha = 1;
+      pen.fillRect(width * 0.3, 3, width * 0.4, 10);
+    } else if (kind === "shade") {
       pen.globalAlpha = 0.4;
       pen.fillStyle = colour("met");
       pen.fillRect(0, 3, width, 10);

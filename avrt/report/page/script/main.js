@@ -3,6 +3,7 @@
 function start() {
   buildResponses();
   buildChains();
+  buildHost();
   writeLegend();
   on(["scene"], () => {
     buildCameras();
@@ -11,7 +12,7 @@ function start() {
   painter(["cursor", "window", "chosen", "hovered"], paintTimeline);
   painter([], paintLegend);
   painter(["chosen"], paintWhy);
-  for (const paint of [paintResponses, paintChains, paintInputs]) painter([], paint);
+  for (const paint of [paintResponses, paintChains, paintHost, paintInputs]) painter([], paint);
   painter(["cursor"], placeCursors);
   painter(["cursor", "scene", "ground"], paintBirdseye);
   painter(["cursor", "scene", "picture"], paintCamera);
@@ -28,8 +29,14 @@ function start() {
   requestAnimationFrame(() => setTimeout(readScene));
 }
 
-/** Where the cursor stands at first: at the first job not met, else in the middle of the run. */
+/** Where the cursor stands at first: at an incident, at the first job not met, else in the middle. */
 function openingTime() {
+  const { incident } = data.runs[0];
+  if (incident) {
+    const place = runs[0].byId.get(incident.job);
+    if (place !== undefined) view.chosen = { run: 0, place };
+    return incident.at_ns;
+  }
   const first = missed.find((one) => one.place !== undefined);
   if (first) {
     view.chosen = { run: first.run, place: first.place };

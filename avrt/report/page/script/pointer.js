@@ -35,7 +35,8 @@ function tipLines(x, y, width) {
   if (!row || x < LABELS) return row?.kind === "source" ? sourceLines(row.source) : null;
   const near = ((view.to - view.from) / (width - LABELS)) * 6;
   const at = timeAt(x, width);
-  return row.kind === "source" ? sourceLines(row.source, at, near) : markLines(row, at, near);
+  if (row.kind === "source") return sourceLines(row.source, at, near);
+  return markLines(row, at, near) ?? gapLines(row, at);
 }
 
 function jobLines(job) {
@@ -44,6 +45,7 @@ function jobLines(job) {
   if (runs.length > 1) lines.push(data.runs[job.run].name);
   lines.push(`released ${seconds(job.release)}, due ${seconds(job.due)}`);
   if (job.start !== null) lines.push(`ran ${seconds(job.start)} to ${seconds(job.end)}`);
+  if (hasParts(job)) lines.push(partsText(job));
   return lines;
 }
 

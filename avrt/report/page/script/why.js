@@ -77,6 +77,8 @@ function whyTimes(job) {
     ["executed", job.start === null ? "-" : duration(job.executed)],
     more.device !== undefined && ["device", devices[more.device]],
     more.device_ns && ["device times", deviceTimes(...more.device_ns)],
+    hasParts(job) && ["of that", partsText(job)],
+    more.gap_ns && ["gap before", gapText(more.gap_ns)],
     more.host_ns !== undefined && ["took here", `${duration(more.host_ns)} of host time`],
     more.busy_until_ns !== undefined && ["work went on", `until ${seconds(more.busy_until_ns)}`],
     more.absent && ["ran without", more.absent.join(", ")],
@@ -94,8 +96,7 @@ function drawWhy(canvas, job) {
   const last = Math.max(job.end, job.due);
   const x = (ns) => 4 + ((ns - job.release) / Math.max(1, last - job.release)) * (width - 8);
   line(pen, x(job.release), 20, x(job.start ?? job.end), 20, colour("wait"), 2);
-  pen.fillStyle = barFill(pen, job.outcome);
-  for (const [start, end] of runs[job.run].pieces(job)) pen.fillRect(x(start), 13, Math.max(2, x(end) - x(start)), 14);
+  drawStretches(pen, runs[job.run], job, x, 13, 14);
   for (const one of intervalsOf(job)) {
     pen.fillStyle = causeFill(pen, one.kind);
     pen.fillRect(x(one.start), 32, Math.max(1, x(one.end) - x(one.start) - 1), 8);
