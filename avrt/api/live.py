@@ -106,7 +106,8 @@ class Live:
             zero_ns = clock.epoch_ns() if log is None else log.zero_ns
             stages = built(pipeline, spec)
             feeds = self._feeds(spec, log, reader, zero_ns)
-            conditions = self._conditions(devices, supply, forced)
+            world = self._world() if isinstance(reader, WorldReader) else ""
+            conditions = self._conditions(world, devices, supply, forced)
             record = opened.enter_context(
                 recording(pipeline, request.record, spec, zero_ns, conditions)
             )
@@ -135,9 +136,8 @@ class Live:
                 summary.flight = FlightSummary(
                     tuple(map(str, flight.paths)), flight.unwritten, flight.failure
                 )
-            if record is not None and not result.record_failure:
-                told = {"decisions": result.decisions, "run": to_json(summary.data())}
-                record.close(told, conditions)
+            if record is not None:
+                _finish(record, summary)
         return Report(summary, result.damage)
 
     def _open(self, spec: PipelineSpec, opened: ExitStack) -> LogReader | None:
@@ -213,12 +213,14 @@ class Live:
 
         return FlightRecorder(folder, zero_ns, create, FlightLimits())
 
-    def _conditions(self, devices: str, supply: str, forced: str) -> dict[str, str]:
+    def _world(self) -> str:
+        return f"{self._request.world or SCENE}, seed {self._request.seed}"
+
+    def _conditions(self, world: str, devices: str, supply: str, forced: str) -> dict[str, str]:
         request = self._request
-        fed = request.log.name if request.log is not None else ""
         more = {
-            "log": fed,
-            "world": "" if fed else f"{request.world or SCENE}, seed {request.seed}",
+            "log": request.log.name if request.log is not None else "",
+            "world": world,
             "devices": devices,
             "supply": supply,
             "forced": forced and f"it is known to miss: {forced}",
@@ -226,6 +228,18 @@ class Live:
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(timing="measured", clock=f"live, rate {self._wall.rate:g}", **told)
+
+
+def _finish(record: RunRecord, summary: RunSummary) -> None:
+    """Close the record; what the disk refuses ends the record, and not the run."""
+    if not summary.record_failure:
+        told = {"decisions": summary.decisions, "run": to_json(summary.data())}
+        try:
+            record.close(told, summary.conditions)
+        except OSError as error:
+            summary.record_failure = str(error)
+    if summary.record_failure:
+        record.give_up()
 
 
 def _encoded(

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -169,6 +169,11 @@ class RunRecord:
                 self._writer.add_metadata(RESULT, dict(result))
             self._writer.finish()  # type: ignore[no-untyped-call]
         finally:
+            self._file.close()
+
+    def give_up(self) -> None:
+        """Leave the file as far as it was written: nothing more can be."""
+        with suppress(OSError):
             self._file.close()
 
     def __enter__(self) -> Self:
