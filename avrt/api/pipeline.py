@@ -199,7 +199,8 @@ class Pipeline:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
         """
-        from avrt.api.live import Live, LiveRequest  # noqa: PLC0415 - brings torch
+        from avrt.api.live import Live  # noqa: PLC0415 - brings torch
+        from avrt.api.live_inputs import LiveRequest  # noqa: PLC0415
 
         check_loops(loops)
         request = LiveRequest(

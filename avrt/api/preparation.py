@@ -6,14 +6,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.admission import admit
 from avrt.analysis.bounds import is_too_large
 from avrt.api.judgement import judge
 from avrt.errors import InputError, SpecError
 from avrt.logs.raw import Anomaly
-from avrt.logs.record.run_record import EXECUTION, JOURNAL, OUTPUT, VIEW, RunRecord
+from avrt.logs.record.process import RemoteRecord
+from avrt.logs.record.run_record import EXECUTION, JOURNAL, OUTPUT, VIEW, Record, RunRecord
 from avrt.logs.transforms import read_transforms
 from avrt.logs.truth import truth_topics
 from avrt.model.codec import encode, to_json
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 RECORDS_OWN = "/avrt/"
+R = TypeVar("R", RunRecord, RemoteRecord)
 
 
 def admitted(pipeline: Pipeline, spec: PipelineSpec, *, forced: bool) -> str:
@@ -54,10 +56,15 @@ def built(pipeline: Pipeline, spec: PipelineSpec) -> dict[str, BoundStage]:
 
 
 def created(
-    pipeline: Pipeline, out: Path, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]
-) -> RunRecord:
+    pipeline: Pipeline,
+    out: Path,
+    spec: PipelineSpec,
+    zero_ns: int,
+    conditions: Mapping[str, str],
+    kind: type[R],
+) -> R:
     """Return a new run record."""
-    return RunRecord(
+    return kind(
         out,
         zero_ns=zero_ns,
         conditions=conditions,
@@ -73,13 +80,14 @@ def recording(
     spec: PipelineSpec,
     zero_ns: int,
     conditions: Mapping[str, str],
-) -> Iterator[RunRecord | None]:
+    kind: type[R],
+) -> Iterator[R | None]:
     """Open the run record, if there is to be one, and close it however the run ends."""
     if out is None:
         yield None
         return
     try:
-        with created(pipeline, out, spec, zero_ns, conditions) as record:
+        with created(pipeline, out, spec, zero_ns, conditions, kind) as record:
             yield record
     except OSError as error:
         raise SpecError(f"cannot write the run record {out}: {error.strerror}") from None
@@ -100,7 +108,7 @@ def check_out(
             raise pipeline.at(SpecError(what, ("sources", source.name, "topic")))
 
 
-def copy_truth(reader: LogReader, record: RunRecord) -> None:
+def copy_truth(reader: LogReader, record: Record) -> None:
     """Put the log's ground truth into the record; damage is told by who plays the log."""
     topics = truth_topics(reader)
     for topic in topics:

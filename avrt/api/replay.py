@@ -25,6 +25,7 @@ from avrt.errors import SpecError
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
+from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import to_json
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
@@ -97,7 +98,9 @@ class Replay:
             log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
             stages = built(self._pipeline, spec)
             conditions = self._conditions(costs, devices, supply, forced)
-            with recording(self._pipeline, self._out, spec, log.zero_ns, conditions) as record:
+            with recording(
+                self._pipeline, self._out, spec, log.zero_ns, conditions, RunRecord
+            ) as record:
                 if record is not None:
                     copy_truth(reader, record)
                 result = placed(

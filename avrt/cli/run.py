@@ -14,6 +14,7 @@ from avrt.api import Pipeline
 from avrt.cli.output import add_json_option, stdout_kept
 from avrt.cli.page import add_page_option, recorded_for
 from avrt.cli.replay import finish
+from avrt.exec.realtime import passive_openmp
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.live_table import live_table
 from avrt.report.page import write_page
@@ -98,6 +99,7 @@ def _add_feed_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    passive_openmp()  # before torch is loaded
     others = (options.log, options.pipeline)
     with recorded_for(options.report, options.record, *others) as record:
         pipeline = Pipeline.load(options.pipeline)

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from avrt.logs.record.run_file import RunFile
 from avrt.model.codec import encode
+from avrt.report.choices import Difference, first_difference
 from avrt.report.side_by_side import Pair
 from avrt.report.summary import read_summary
 
@@ -55,6 +56,8 @@ class Comparison:
         conditions: what differs between their conditions, as (a, b).
         pipeline: what differs between their pipelines, by path of keys.
         divergence: the first difference of decisions; None if the pipelines differ.
+        choices: the first choice that differs, times aside; None if the pipelines differ, too.
+        jobs: how many jobs were compared for that.
     """
 
     a: RunSummary
@@ -62,6 +65,8 @@ class Comparison:
     conditions: Values
     pipeline: Values
     divergence: Divergence | None
+    choices: Difference | None = None
+    jobs: int = 0
 
     @property
     def equal(self) -> bool:
@@ -83,6 +88,7 @@ class Comparison:
             "pipeline": _pairs(self.pipeline),
             "decisions": dict(zip(NAMES, (self.a.decisions, self.b.decisions), strict=True)),
             "divergence": None if self.divergence is None else _divergence(self.divergence),
+            "choices": None if self.choices is None else _choices(self.choices),
             **self._pair().data(),
             "damage": self.damage,
         }
@@ -118,6 +124,18 @@ class Comparison:
             for name, at_ns, text in zip(NAMES, first.at_ns, first.texts, strict=True):
                 where = "has ended" if text is None else f"at_ns {at_ns}: {_around(text, first)}"
                 yield f"  {name}  {where}"
+            yield from self._choices()
+
+    def _choices(self) -> Iterator[str]:
+        """Yield what differs beside the times."""
+        first = self.choices
+        if first is None:
+            yield f"times aside the runs decided alike over all {self.jobs} jobs"
+            return
+        share = f"{first.differing} of {first.jobs} jobs"
+        yield f"times aside they differ in {share}, first in {first.task} {first.index}"
+        for name, side in zip(NAMES, first.sides, strict=True):
+            yield f"  {name}  {'has no such job' if side is None else side.told()}"
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
@@ -128,8 +146,13 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     """
     runs = read_summary(a), read_summary(b)
     conditions = _differences(*(run.conditions for run in runs))
+    conditions = {key: pair for key, pair in conditions.items() if not _of_one_clock(key, pair)}
     pipeline = _differences(*(dict(_leaves(encode(run.pipeline)[1])) for run in runs))
-    return Comparison(*runs, conditions, pipeline, None if pipeline else _first(a, b))
+    if pipeline:
+        return Comparison(*runs, conditions, pipeline, None)
+    divergence = _first(a, b)
+    choices, jobs = (None, 0) if divergence is None else first_difference(a, b)
+    return Comparison(*runs, conditions, pipeline, divergence, choices, jobs)
 
 
 def _first(a: str | Path, b: str | Path) -> Divergence | None:
@@ -152,6 +175,11 @@ def _text(line: Line | None) -> str | None:
 def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> Values:
     keys = dict.fromkeys((*a, *b))
     return {key: (a.get(key), b.get(key)) for key in keys if a.get(key) != b.get(key)}
+
+
+def _of_one_clock(key: str, pair: tuple[str | None, str | None]) -> bool:
+    """Whether a condition is a right for real time that only one of the runs asked for."""
+    return key.startswith("realtime.") and None in pair
 
 
 def _leaves(data: object, path: str = "") -> Iterator[tuple[str, str]]:
@@ -183,6 +211,19 @@ def _value_table(title: str, values: Values) -> Table:
 
 def _pairs(values: Values) -> dict[str, object]:
     return {key: dict(zip(NAMES, pair, strict=True)) for key, pair in values.items()}
+
+
+def _choices(difference: Difference) -> dict[str, object]:
+    return {
+        "task": difference.task,
+        "index": difference.index,
+        "differing": difference.differing,
+        "jobs": difference.jobs,
+        **{
+            name: None if side is None else side.told()
+            for name, side in zip(NAMES, difference.sides, strict=True)
+        },
+    }
 
 
 def _divergence(divergence: Divergence) -> dict[str, object]:

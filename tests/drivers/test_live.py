@@ -1,7 +1,9 @@
 """Live runs: what came in is decided by the same kernel, adds up and verifies."""
 
+import resource
 import signal
 import threading
+from contextlib import contextmanager
 
 import pytest
 from mcap.reader import make_reader
@@ -229,28 +231,39 @@ def test_a_job_that_is_lost_with_its_device_is_forgotten(make_drive, monkeypatch
     assert not report.summary.figures.assumptions._work
 
 
-def test_a_disk_that_is_full_stops_the_record_and_not_the_run(make_drive, pipeline, monkeypatch):
-    """NOD-05: perception goes on, the loss is told once, and the report says so."""
-    from avrt.logs.record.run_record import RunRecord  # noqa: PLC0415
+@contextmanager
+def small_files():
+    """Let no file of this process and its children grow beyond 64 KiB."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
-    def fail(*_arguments, **_keys):
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(RunRecord, "output", fail)
-    report = pipeline.run(make_drive(8), record="/dev/null", rate=20)
-    assert report.jobs["met"] + report.jobs["late"] == 8
-    assert "No space left" in report.data["record_failure"]
+@pytest.mark.slow
+def test_a_disk_that_is_full_stops_the_record_and_not_the_run(make_drive, pipeline, tmp_path):
+    """NOD-05: perception goes on, the loss is told, and what was written before is readable."""
+    drive, out = make_drive(40, points=200), tmp_path / "run.mcap"
+    with small_files():
+        report = pipeline.run(drive, record=out, rate=20)
+    assert report.jobs["met"] + report.jobs["late"] == 40
+    assert "File too large" in report.data["record_failure"]
+    assert "recording FAILED" in str(report)
+    found = verify(out)
+    assert found.entries > 0
+    assert not found.complete
 
 
 def test_a_disk_that_is_full_at_the_end_is_told_in_the_report(make_drive, pipeline, monkeypatch):
     """NOD-05: the last bytes do not fit either, and what was learnt is not lost with them."""
-    from avrt.logs.record.run_record import RunRecord  # noqa: PLC0415
+    from avrt.logs.record.process import RemoteRecord  # noqa: PLC0415
 
-    def fail(*_arguments, **_keys):
-        raise OSError(28, "No space left on device")
+    def fail(record, *_given):
+        monkeypatch.undo()
+        record.close()
+        raise OSError("No space left on device")
 
-    monkeypatch.setattr(RunRecord, "close", fail)
-    monkeypatch.setattr(RunRecord, "__exit__", lambda *_: None)
+    monkeypatch.setattr(RemoteRecord, "close", fail)
     report = pipeline.run(make_drive(8), record="/dev/null", rate=20)
     assert report.jobs["met"] + report.jobs["late"] == 8
     assert "No space left" in report.data["record_failure"]

@@ -170,3 +170,14 @@ def test_in_a_pipeline_it_finds_cars(tmp_path):
     assert all(isinstance(one.payload, ImageDetections) for one in found)
     assert all("car" in one.payload.labels for one in found)
     assert Centre.score_min <= min(one.payload.scores.min() for one in found)
+
+
+def test_a_network_that_moves_takes_its_weights_from_the_host_and_sees_the_same():
+    """Wherever it was before may be lost with everything on it."""
+    detector = Detector(model="builtin")
+    image = np.random.default_rng(0).integers(0, 255, (384, 640, 3), np.uint8)
+    before = detector._found(image)
+    for parameter in detector.session.network.parameters():
+        parameter.data.fill_(float("nan"))
+    detector.place("cpu")
+    assert np.array_equal(detector._found(image).boxes, before.boxes)

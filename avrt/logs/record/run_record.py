@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -129,6 +129,10 @@ class RunRecord:
         self._add_json(OUTPUT + stage, text, at_ns)
         return True
 
+    def output_text(self, stage: str, text: str, publish_ns: int) -> None:
+        """Record an output whose JSON was made elsewhere; it has no picture."""
+        self._add_json(OUTPUT + stage, text, self.zero_ns + publish_ns)
+
     def journal(self, entry: str, at_ns: int) -> None:
         """Record one journal entry, a JSON object; `at_ns` is pipeline ns."""
         self._add_json(JOURNAL, entry, self.zero_ns + at_ns)
@@ -169,11 +173,6 @@ class RunRecord:
                 self._writer.add_metadata(RESULT, dict(result))
             self._writer.finish()  # type: ignore[no-untyped-call]
         finally:
-            self._file.close()
-
-    def give_up(self) -> None:
-        """Leave the file as far as it was written: nothing more can be."""
-        with suppress(OSError):
             self._file.close()
 
     def __enter__(self) -> Self:

@@ -138,9 +138,19 @@ class BuiltinSession:
 
     def __init__(self, path: Path, threads: int) -> None:
         self.threads = threads
+        self._weights = read_weights(path, CentreNetwork())
+        self.place("cpu")
+
+    def place(self, device: str) -> None:
+        """Compute on this device from now on.
+
+        Nothing is read from where it was before: that may be lost.
+        """
         network = CentreNetwork()
-        network.load_state_dict(read_weights(path, network))
-        self.network = network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network.load_state_dict(self._weights)
+        network = network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.network = network.to(device)
+        self.device = device
 
     def get_inputs(self) -> list[Slot]:
         width, height = Centre.view
@@ -156,13 +166,14 @@ class BuiltinSession:
     ) -> list[NDArray[np.float32]]:
         """Return how likely each cell is the middle of something, and the distances around it."""
         assert outputs is None
-        images = torch.from_numpy(inputs["images"]).contiguous(memory_format=torch.channels_last)
+        images = torch.from_numpy(inputs["images"]).to(self.device)
+        images = images.contiguous(memory_format=torch.channels_last)
         with torch.inference_mode(), computing_with(self.threads):
             logits, sides = self.network(images)
             likely = torch.sigmoid(logits)
             best = functional.max_pool2d(likely, 3, stride=1, padding=1)
-            peaks = torch.where(likely == best, likely, torch.zeros(()))
-        return [peaks.numpy(), sides.numpy()]
+            peaks = torch.where(likely == best, likely, torch.zeros((), device=self.device))
+        return [peaks.cpu().numpy(), sides.cpu().numpy()]
 
 
 def read_weights(path: Path, network: nn.Module) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from avrt.model.stage import Stage
 from avrt.payload import ImageDetections
 from avrt.stages.camera.decoding import decoded, prepare
 from avrt.stages.camera.letterbox import canvas, layout
-from avrt.stages.camera.networks import CLASSES, NETWORKS, ROAD_USERS
+from avrt.stages.camera.networks import CLASSES, NETWORKS, ROAD_USERS, Movable
 from avrt.stages.camera.session import opened
 from avrt.stages.camera.suppression import Candidates, joined, suppressed
 from avrt.stages.parameters import check_positive, check_probability
@@ -79,6 +79,11 @@ class Detector(Stage):
         self.tiles = tiles
         self.score_min = self.network.score_min if score_min is None else score_min
         self.iou_max = iou_max
+
+    def place(self, device: str) -> None:
+        """Let the built-in network compute there; onnxruntime's providers choose their own."""
+        if isinstance(self.session, Movable):
+            self.session.place(device)
 
     def warm(self) -> None:
         """Look at a blank image once, so that the first one finds all memory ready."""

@@ -30,7 +30,7 @@ Shape letters: A cells, K candidates; boxes are left, top, right, bottom in pixe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -76,6 +76,13 @@ class Session(Protocol):
     def run(
         self, outputs: None, inputs: Mapping[str, NDArray[np.float32]]
     ) -> list[NDArray[np.float32]]: ...
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A session that computes where it is told to."""
+
+    def place(self, device: str) -> None: ...
 
 
 class Decoded(NamedTuple):

@@ -1,0 +1,196 @@
+"""What feeds a live run: sensors of its own, a log that is played, or the built-in world."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avrt import clock
+from avrt.api.preparation import calibrated, copy_truth, from_zero
+from avrt.api.raw_messages import encoded
+from avrt.api.world_reader import WorldReader
+from avrt.config.binding import build_source
+from avrt.drivers.feeds import LogFeed, SourceFeed
+from avrt.errors import SpecError
+from avrt.logs.cameras import with_models
+from avrt.logs.merge import MergedLog, TopicCount
+from avrt.logs.reader import open_log
+from avrt.units import NS_PER_S
+from avrt.world import SECONDS_MAX, SENSORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import ExitStack
+
+    from avrt.api.pipeline import Pipeline
+    from avrt.drivers.feeds import Feed
+    from avrt.logs.raw import Anomaly, RawMessage
+    from avrt.logs.reader import LogReader
+    from avrt.logs.record.run_record import Record
+    from avrt.metrics.progress import Progress
+    from avrt.model.source import Reading
+    from avrt.model.spec import PipelineSpec, SourceSpec
+
+SCENE = "cut_in"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRequest:
+    """What a live run is asked for; see `Pipeline.run`."""
+
+    log: Path | None = None
+    world: str | None = None
+    seed: int = 0
+    loops: int = 1
+    duration_ns: int | None = None
+    record: Path | None = None
+    flight: Path | None = None
+    force: bool = False
+    hang_timeout_ns: int
+    preparing: Callable[[int], None] | None = None
+    look: Callable[[Progress], None] | None = None
+
+
+class LiveInputs:
+    """Everything that feeds a run, opened.
+
+    Attributes:
+        spec: the pipeline, with the transforms that a log has.
+        zero_ns: pipeline time zero in the clock of raw messages.
+        conditions: what feeds the run, in words.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, spec: PipelineSpec, request: LiveRequest, opened: ExitStack
+    ) -> None:
+        """Open what is asked for; `opened` closes it.
+
+        Raises:
+            SpecError: nothing feeds a source, or the request contradicts itself or the pipeline.
+            InputError: the log cannot be used at all.
+        """
+        self._request = request
+        self.spec = spec
+        self._contradictions: list[Anomaly] = []
+        self._log: MergedLog | None = None
+        self._reader = pipeline.placed(lambda: self._open(opened))
+        if self._reader is not None:
+            read = partial(calibrated, spec, self._reader)
+            self.spec, self._contradictions = pipeline.placed(read)
+            self._log = pipeline.placed(partial(self._merged, self._reader))
+        self.zero_ns = clock.epoch_ns() if self._log is None else self._log.zero_ns
+
+    def feeds(self, pipeline: Pipeline) -> list[Feed]:
+        """Return what delivers the messages of all sources."""
+        feeds: list[Feed] = []
+        if self._log is not None:
+            aside = self._reader.aside if isinstance(self._reader, WorldReader) else None
+            messages = with_models(self._log, self.spec.cameras)
+            feeds.append(LogFeed(messages, self._request.duration_ns, aside))
+        loaded = pipeline.loaded
+        folder = None if loaded is None else Path(loaded.path).parent
+        for source in self.spec.sources:
+            if source.run:
+                made = pipeline.placed(partial(build_source, source, folder))
+                encode = partial(_encoded, source, self.zero_ns)
+                feeds.append(SourceFeed(source.name, source.frame, made, encode))
+        return feeds
+
+    def wait_ready(self) -> None:
+        """Wait until the run can begin: the world needs a head start."""
+        if isinstance(self._reader, WorldReader):
+            slots = sum(device.slots for device in self.spec.devices)
+            has_core = len(os.sched_getaffinity(0)) > slots
+            request = self._request
+            self._reader.wait_ahead(request.duration_ns, request.preparing, has_core=has_core)
+
+    def copy_truth(self, record: Record) -> None:
+        """Put a log's ground truth into the record; that of the world comes with its messages."""
+        if self._reader is not None and not isinstance(self._reader, WorldReader):
+            copy_truth(self._reader, record)
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        request = self._request
+        if request.log is not None:
+            fed = {"log": request.log.name}
+        elif self._reader is not None:
+            fed = {"world": f"{request.world or SCENE}, seed {request.seed}"}
+        else:
+            fed = {}
+        return fed if request.loops == 1 else {**fed, "loops": str(request.loops)}
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """What was odd so far, times in pipeline ns."""
+        odd = [] if self._log is None else self._log.anomalies
+        return [*from_zero(self._contradictions, self.zero_ns), *odd]
+
+    def topics(self, dropped: Mapping[str, int]) -> dict[str, TopicCount]:
+        """Return what came, and what of it was lost; a live run leaves nothing unread.
+
+        `dropped` counts by source what gave way to newer messages.
+        """
+        counts = {} if self._log is None else self._log.topics()
+        lost = {source.topic: dropped.get(source.name, 0) for source in self.spec.sources}
+        return {topic: _received(count, lost.get(topic, 0)) for topic, count in counts.items()}
+
+    def _open(self, opened: ExitStack) -> LogReader | None:
+        """Open what feeds the sources that do not read their own sensors."""
+        request = self._request
+        wanted = [source for source in self.spec.sources if not source.run]
+        if request.log is not None and request.world is not None:
+            raise SpecError("a log and a world cannot both feed a pipeline; drop one of them")
+        if not wanted:
+            if request.log is not None or request.world is not None:
+                raise SpecError("every source reads its own sensor; drop the log or the world")
+            return None
+        if request.log is not None:
+            return opened.enter_context(open_log(request.log))
+        scene = request.world or self._scene(wanted)
+        seconds = SECONDS_MAX
+        if request.duration_ns is not None:
+            seconds = min(SECONDS_MAX, request.duration_ns / NS_PER_S)
+        reader = WorldReader(scene, request.seed, max(1.0, seconds), self._passes)
+        return opened.enter_context(reader)
+
+    def _scene(self, wanted: Sequence[SourceSpec]) -> str:
+        topics = {sensor.topic for sensor in SENSORS}
+        strange = [source.name for source in wanted if source.topic not in topics]
+        if strange:
+            what = f"nothing feeds {', '.join(strange)}: give a log to play, or write 'run'"
+            raise SpecError(what, ("sources", strange[0]))
+        return SCENE
+
+    @property
+    def _passes(self) -> int:
+        """How many drives the world makes."""
+        if self._request.duration_ns is None:
+            return self._request.loops
+        return ceil(self._request.duration_ns / NS_PER_S / SECONDS_MAX)
+
+    def _merged(self, reader: LogReader) -> MergedLog:
+        sources = [source for source in self.spec.sources if not source.run]
+        passes = self._request.loops if self._request.log is not None else self._passes
+        return MergedLog(reader, sources, passes)
+
+
+def _encoded(
+    source: SourceSpec, zero_ns: int, reading: Reading, capture_ns: int, at_ns: int
+) -> RawMessage:
+    topic, frame = source.topic or f"/{source.name}", reading.frame or source.frame
+    return encoded(topic, frame, reading, zero_ns + capture_ns, zero_ns + at_ns)
+
+
+def _received(count: TopicCount, dropped: int) -> TopicCount:
+    return replace(
+        count,
+        messages=count.delivered + count.lost,
+        delivered=count.delivered - dropped,
+        lost=count.lost + dropped,
+        unread=0,
+    )
