@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from avrt.drivers.wall import WallClock
     from avrt.model.spec import PipelineSpec
 
-SCENE = "cut_in"
+log = logging.getLogger("avrt.api")
 
 
 class Live:
@@ -104,8 +105,7 @@ class Live:
             files = tuple(map(str, flight.paths))
             summary.flight = FlightSummary(files, flight.unwritten, flight.failure)
         if record is not None and not result.record_failure:
-            told = {"decisions": result.decisions, "run": to_json(summary.data())}
-            record.close(told, conditions)
+            _finish(record, summary)
         return Report(summary, result.damage)
 
     def _flight(
@@ -127,7 +127,21 @@ def _settle(record: RemoteRecord, result: RunResult) -> None:
     try:
         result.not_recorded = {**result.not_recorded, **record.settled()}
     except OSError as error:
-        result.record_failure = str(error)
+        result.record_failure = _told(error)
+
+
+def _finish(record: RemoteRecord, summary: RunSummary) -> None:
+    """Close the record; what the disk refuses ends the record, and not the run."""
+    told = {"decisions": summary.decisions, "run": to_json(summary.data())}
+    try:
+        record.close(told, summary.conditions)
+    except OSError as error:
+        summary.record_failure = _told(error)
+
+
+def _told(error: OSError) -> str:
+    log.error("recording failed: %s", error)
+    return str(error)
 
 
 def _summary(inputs: LiveInputs, result: RunResult, conditions: Mapping[str, str]) -> RunSummary:

@@ -153,7 +153,7 @@ class SourceFeed:
         while not stopped.is_set() and (reading := self._source.read()) is not None:
             now_ns = wall.now_ns()
             capture_ns = now_ns - int(reading.age_ns * wall.rate)
-            raw = self._encode(reading, capture_ns, now_ns)
+            raw = replace(self._encode(reading, capture_ns, now_ns), sequence=sequence)
             deliver(
                 SourceMessage(
                     source=self.name,

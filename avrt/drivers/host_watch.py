@@ -75,7 +75,7 @@ class HostWatch:
         self.rights: list[Right] = []
         self._stack = ExitStack()
         self._monitor = ResourceMonitor(prepare=partial(self.other, "monitor"))
-        self._noted = 0
+        self._noted_ns = 0
 
     def __enter__(self) -> Self:
         if self._is_realtime:
@@ -110,10 +110,10 @@ class HostWatch:
 
     def note(self, recorder: Recorder, wall: WallClock) -> None:
         """Put the samples taken since the last time into the record."""
-        samples = list(self._monitor.samples)
-        for sample in samples[self._noted :]:
-            recorder.note(RESOURCES, asdict(sample), max(0, wall.at_ns(sample.at_ns)))
-        self._noted = len(samples)
+        for sample in self._monitor.samples:
+            if sample.at_ns > self._noted_ns:
+                recorder.note(RESOURCES, asdict(sample), max(0, wall.at_ns(sample.at_ns)))
+                self._noted_ns = sample.at_ns
 
     def conditions(self) -> dict[str, str]:
         """Return what was granted, where threads run, and what the pipeline asks of the host."""

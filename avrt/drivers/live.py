@@ -163,6 +163,8 @@ class _Run:
         self._boxes = {source.name: Mailbox() for source in spec.sources}
         self._open_feeds = self._unready_feeds = len(feeds)
         self._ready = threading.Event()
+        if not feeds:
+            self._ready.set()
         self._lock = threading.Lock()
         self._raised: BaseException | None = None
         self._progress: Progress | None = None
@@ -170,6 +172,8 @@ class _Run:
         write = None if options.record is None else recorder.journal
         self._journal = Journal(write, result.listen, both(result.figures.watch, options.watch))
         self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox)
+        if options.duration_ns is not None:
+            self._loop.end_ns = options.duration_ns - 1  # its last instant
         revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)
         worker.device_lost = revival.lost
 
@@ -216,8 +220,10 @@ class _Run:
         self._raised = raised_by(self._loop.run)
         self._ended.set()
 
-    def _arrived(self, name: str, _now_ns: int) -> Sequence[Event]:
-        letter = None if self._drained else self._boxes[name].take()
+    def _arrived(self, name: str, now_ns: int) -> Sequence[Event]:
+        end_ns = self._loop.end_ns
+        is_late = self._drained or (end_ns is not None and now_ns > end_ns)
+        letter = None if is_late else self._boxes[name].take()
         if letter is None:
             return ()
         message, item = letter
@@ -301,7 +307,7 @@ class _Run:
         self._host.note(self._recorder, self._wall)
         self._recorder.close()
         result = self._result
-        result.conditions = self._host.conditions()
+        result.conditions = {**self._host.conditions(), **self._worker.conditions()}
         misses = result.figures.misses
         result.resources = self._host.load(misses, self._wall.host_ns, self._loop.late)
         result.decisions = self._journal.digest

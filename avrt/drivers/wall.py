@@ -69,6 +69,9 @@ class WallWorker(Worker, Protocol):
     def hung(self, job: int, at_ns: int) -> Hung:
         """Give up a job that does not answer."""
 
+    def forget(self, job: int) -> None:
+        """Drop a job whose stream or device is lost: nobody will ask how it ended."""
+
 
 class WaitPoint(Protocol):
     """Where Ctrl-C may come through."""
@@ -124,6 +127,8 @@ class WallLoop(KernelLoop):
             `Drain` that comes through it.
 
     Attributes:
+        end_ns: the last pipeline time at which something is released, however late the driver is;
+            None leaves the end to the feed or the inbox.
         late: when the driver was late by TOLD_LATE_NS or more, and by how much; the last ones.
     """
 
@@ -143,6 +148,7 @@ class WallLoop(KernelLoop):
         self._is_fed_by_others = inbox is not None
         self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
         self._since_ns: dict[int, int] = {}
+        self.end_ns: int | None = None
         self.late: deque[tuple[int, int]] = deque(maxlen=LATE_KEPT)
 
     def run(self) -> None:
@@ -161,12 +167,18 @@ class WallLoop(KernelLoop):
             self._catch_up(now_ns - bool(events))
             if events:
                 self._instant(now_ns, events)
-            if is_over:
+            if is_over and not self._drained:
                 self._drain(now_ns)
 
     @property
     def _awaits_drain(self) -> bool:
         return self._is_fed_by_others and not self._drained
+
+    def _planned_ns(self) -> int | None:
+        planned_ns = super()._planned_ns()
+        if self.end_ns is None or self._drained:
+            return planned_ns
+        return self.end_ns if planned_ns is None else min(planned_ns, self.end_ns)
 
     def _until_ns(self) -> int | None:
         """Return when to wake up whatever happens, or None when nothing is planned."""
@@ -191,6 +203,8 @@ class WallLoop(KernelLoop):
             self.late_ns.add(late_ns)
             if late_ns >= TOLD_LATE_NS:
                 self.late.append((until_ns, late_ns))
+            if planned_ns == self.end_ns and not self._drained:
+                self._drain(planned_ns)
             self._instant(planned_ns, [])
             self._drain_at_the_end()
 
@@ -228,7 +242,9 @@ class WallLoop(KernelLoop):
         """Let aborted work go on: nothing stops it, and the kernel knows."""
 
     def _keep_only(self, jobs: tuple[int, ...]) -> None:
-        self._since_ns = {job: since for job, since in self._since_ns.items() if job in jobs}
+        for job in [job for job in self._since_ns if job not in jobs]:
+            del self._since_ns[job]
+            self._streams.forget(job)
 
 
 def _came_from_outside(event: Event) -> bool:

@@ -126,6 +126,10 @@ class StageWorker:
                 raise SpecError(f"{call}() failed: {fault.detail}", ("stages", name, "run"))
             self._figures.stages[name].warm_ns = warmed.host_ns
 
+    def conditions(self) -> dict[str, str]:
+        """Return what the thread of each stage computes with."""
+        return {f"stream.{name}": stream.told for name, stream in self._streams.items()}
+
     def feed(
         self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
     ) -> Iterator[tuple[int, Event]]:
@@ -214,6 +218,10 @@ class StageWorker:
         result = Result(None, fault, self.hang_timeout_ns)
         self._note_execution(self._running.pop(job), result, at_ns)
         return Hung(job)
+
+    def forget(self, job: int) -> None:
+        """Drop a job that is lost with its device, and what it holds."""
+        del self._running[job]
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)

@@ -15,6 +15,7 @@ from avrt import clock, errors
 from avrt.errors import FaultError, HardwareFault, SoftwareFault, raised_by
 from avrt.exec import places
 from avrt.exec.places import OnProcessor
+from avrt.model.message import Message
 from avrt.payload.digest import digest_of
 from avrt.payload.seal import sealed
 from avrt.units import NS_PER_S
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from avrt.exec.places import Place
-    from avrt.model.message import Message
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def run_job(
     host_ns = max(1, end_ns - start_ns)
     taken = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
     if isinstance(taken, FaultError):
-        log.warning("stage %s failed: %s", name, taken)
+        log.warning("stage %s failed%s: %s", name, _with(inputs), taken)
         return Result(None, taken, host_ns, end_host_ns=end_ns)
     return Result(taken[0], None, host_ns, taken[1], end_ns)
 
@@ -133,6 +133,13 @@ def _place(trace: TracebackType | None) -> str:
         return ""
     last = [frame for frame in frames if frame.filename == frames[0].filename][-1]
     return f" at {last.filename}:{last.lineno}"
+
+
+def _with(inputs: Mapping[str, Message[object] | None]) -> str:
+    """Return which messages a job had, in words."""
+    stamps = [message.stamp for message in inputs.values() if isinstance(message, Message)]
+    told = ", ".join(f"{stamp.source} {stamp.sequence}" for stamp in stamps)
+    return f" with {told}" if told else ""
 
 
 def _take(payload: object) -> tuple[object, bytes]:

@@ -90,6 +90,15 @@ class Stream:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._worker.close()
 
+    @property
+    def told(self) -> str:
+        """What its thread computes with; known after the warm-up."""
+        granted = self._worker.granted
+        threads = granted.get("threads", "?")
+        flushes = granted.get("flush_denormal") == "yes"
+        count = f"{threads} thread{'' if threads == '1' else 's'}"
+        return f"{count}, denormal numbers {'count as zero' if flushes else 'are kept'}"
+
     def _queue(self, work: _Work) -> Future[Result]:
         self._worker.submit_always(partial(self._do, work))
         return work.future

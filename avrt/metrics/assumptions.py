@@ -203,6 +203,8 @@ class Assumptions:
 
     def _ended(self, job: JobRecord) -> None:
         task, index = job.task, job.index
+        if job.reason == "lost":  # no event tells of its end
+            self._work.pop(job.job, None)
         if job.arrival_ns > job.release_ns:
             late_ns = job.arrival_ns - job.release_ns
             self._tell(Broken("told_late", task, index, job.release_ns, 0, late_ns, "release"))

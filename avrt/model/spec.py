@@ -91,7 +91,7 @@ class SourceSpec:
     clock_offset_ns: int | None = None
     latency_ns: int = 0
     run: str = ""
-    params: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ class StageSpec:
     redundancy: RedundancySpec | None = None
     segments: tuple[SegmentSpec, ...] = ()
     profile_ns: tuple[int, ...] = ()
-    params: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
     def task_names(self) -> tuple[str, ...]:

@@ -7,10 +7,6 @@ first and avrt the earlier task, so SCH-05 compares misses, load and idle time, 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
@@ -27,9 +23,8 @@ from avrt.model.events import Arrived, Completed
 from avrt.model.graph import check
 from avrt.model.records import JobRecord, MissRecord
 from avrt.model.spec import DeviceSpec, InputSpec, PipelineSpec, SourceSpec, StageSpec
-from cases.reference import SHARED
+from cases import field
 
-FOLDER = SHARED / "cases" / "field"
 REPORTS = [f"SCH-{number:02}" for number in range(1, 16, 2)]
 UNIT_NS = {"us": 1_000, "ms": 1_000_000}
 MS = UNIT_NS["ms"]
@@ -38,24 +33,12 @@ MS = UNIT_NS["ms"]
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
     """Return the folder of the generated inputs and answers."""
-    if not FOLDER.is_dir():
-        pytest.skip(f"the field reports are not here: {FOLDER}")
-    folder = tmp_path_factory.mktemp("reports")
-    subprocess.run(  # noqa: S603 - our own generator
-        [sys.executable, "gen_a_sched.py", str(folder), *REPORTS],
-        cwd=FOLDER,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-        check=True,
-        capture_output=True,
-    )
-    return folder
+    return field.generated(tmp_path_factory.mktemp("reports"), "gen_a_sched.py", REPORTS)
 
 
 def load(reports, name, part="*"):
     """Return the input of a report, and its right answer."""
-    (path,) = reports.glob(f"{name}_{part}.json")
-    answer = reports / "_expected" / f"{name}.json"
-    return json.loads(path.read_text()), json.loads(answer.read_text())
+    return field.given(reports, name, part), field.answer(reports, name)
 
 
 def pipeline(tasks, unit, policy, **keys):

@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from mcap.reader import make_reader
 from small_stages import FOREVER_S, failing, total
 
 import avrt
@@ -196,6 +197,43 @@ def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(make_drive, tmp_pa
     assert verify(out).equal
 
 
+@pytest.mark.slow
+def test_a_job_that_is_lost_with_its_device_is_forgotten(make_drive, monkeypatch):
+    """Its inputs would be kept for ever: the driver never hears of its end."""
+    from avrt.drivers import live  # noqa: PLC0415
+
+    made, gate = [], threading.Event()
+
+    class Kept(live.StageWorker):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(live, "StageWorker", Kept)
+
+    def breaks(cloud):
+        if cloud.stamp.sequence == 3:
+            raise HardwareFault("device_lost", "no answer")
+        if cloud.stamp.sequence == 4:
+            gate.set()
+        return cloud.stamp.sequence
+
+    def waits(cloud):
+        assert cloud.stamp.sequence != 3 or gate.wait(FOREVER_S)
+        return cloud.stamp.sequence
+
+    devices = {"npu": {"type": "simulated", "slots": 2, "fallback": "cpu"}, "cpu": {"type": "cpu"}}
+    pipeline = avrt.Pipeline("p", devices=devices)
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    for stage in (waits, breaks):
+        keys = {"inputs": {"cloud": "lidar"}, "device": "npu", "wcet": "5 ms", "deadline": "90 ms"}
+        pipeline.add(stage, **keys)
+    report = pipeline.run(make_drive(6))
+    assert report.summary.figures.stages["waits"].reasons == {"aborted: lost": 1}
+    assert not made[0]._running
+    assert not report.summary.figures.assumptions._work
+
+
 @contextmanager
 def small_files():
     """Let no file of this process and its children grow beyond 64 KiB."""
@@ -217,6 +255,39 @@ def test_a_disk_that_is_full_stops_the_record_and_not_the_run(make_drive, pipeli
     found = verify(out)
     assert found.entries > 0
     assert not found.complete
+
+
+def test_a_disk_that_is_full_at_the_end_is_told_in_the_report(make_drive, pipeline, monkeypatch):
+    """NOD-05: the last bytes do not fit either, and what was learnt is not lost with them."""
+    from avrt.logs.record.process import RemoteRecord  # noqa: PLC0415
+
+    def fail(record, *_given):
+        monkeypatch.undo()
+        record.close()
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(RemoteRecord, "close", fail)
+    report = pipeline.run(make_drive(8), record="/dev/null", rate=20)
+    assert report.jobs["met"] + report.jobs["late"] == 8
+    assert "No space left" in report.data["record_failure"]
+
+
+def test_timers_alone_run_until_the_time_is_up(make_pipeline):
+    pipeline = make_pipeline()
+    pipeline._sources.clear()
+    pipeline.add(lambda: 1, name="beat", period="10 ms", wcet="1 ms", deadline="10 s")
+    report = pipeline.run(duration="100 ms")
+    assert report.jobs["released"] == 10
+    assert report.jobs["open"] == 0
+    assert "world" not in report.data["conditions"]
+
+
+def test_messages_of_a_source_are_numbered_in_the_record(pipeline, tmp_path):
+    out = tmp_path / "run.mcap"
+    fed(pipeline, "Counting", count=3).run(record=out)
+    with out.open("rb") as file:
+        found = [m.sequence for _, _, m in make_reader(file).iter_messages(["/lidar"])]
+    assert found == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
