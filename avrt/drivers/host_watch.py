@@ -74,6 +74,7 @@ class HostWatch:
         self._plan = place(read_topology(), threads)
         self.rights: list[Right] = []
         self._stack = ExitStack()
+        self._sampling = ExitStack()
         self._monitor = ResourceMonitor(prepare=partial(self.other, "monitor"))
         self._noted_ns = 0
 
@@ -82,11 +83,16 @@ class HostWatch:
             self.rights.extend(self._stack.enter_context(realtime_process()))
             self._stack.enter_context(thread_restored())
             self.other("main")
-        self._stack.enter_context(self._monitor)
+        self._stack.enter_context(self._sampling)
+        self._sampling.enter_context(self._monitor)
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
+
+    def finish(self) -> None:
+        """Take the last sample; what is asked for afterwards is of the whole run."""
+        self._sampling.close()
 
     # What threads call when they begin
 

@@ -304,6 +304,7 @@ class _Run:
 
     def _conclude(self) -> None:
         """Take down what only the end knows, once everything noted is written."""
+        self._host.finish()
         self._host.note(self._recorder, self._wall)
         self._recorder.close()
         result = self._result
