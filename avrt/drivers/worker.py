@@ -67,6 +67,7 @@ class StageWorker:
         hangs: jobs that hung.
         lost_devices: devices that broke and are not known to work again.
         device_lost: is told of each device that breaks.
+        digest: of all published payloads; None where none is made.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
@@ -82,11 +83,14 @@ class StageWorker:
         hang_timeout_ns: int,
         host_ns: Callable[[int], int] | None = None,
         prepare: Callable[[str], object] | None = None,
+        *,
+        digested: bool = True,
     ) -> None:
         """Start the stages' streams.
 
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
-        work ends when its end is reported. `prepare` sets each stream's thread up.
+        work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
+        whether a digest of all payloads is made.
         """
         self._stages = {stage.name: stage for stage in spec.stages}
         self._timing = timing
@@ -105,11 +109,13 @@ class StageWorker:
         self._running: dict[int, _Running] = {}
         self._published = dict.fromkeys(self._stages, 0)
         self._epochs = dict.fromkeys(self._stages, 0)
-        self.digest = PayloadDigest()
+        self.digest = PayloadDigest() if digested else None
         self._frames = {name: stages[name].output_frame for name in self._stages}
         threads = max(device.threads for device in spec.devices)
         self._streams = {
-            name: Stream(name, stages[name], prepare, places_of(spec, stage), threads)
+            name: Stream(
+                name, stages[name], prepare, places_of(spec, stage), threads, digested=digested
+            )
             for name, stage in self._stages.items()
         }
 
@@ -256,7 +262,8 @@ class StageWorker:
         self._published[draft.stage] = sequence + 1
         message = draft.publish(sequence, at_ns)
         self._messages[command.buffer] = message
-        self.digest.add(draft.stage, sequence, draft.digest)
+        if self.digest is not None:
+            self.digest.add(draft.stage, sequence, draft.digest)
         self._recorder.output(draft.stage, message)
         if isinstance(message.payload, Tracks):
             self._figures.stages[draft.stage].told(message.payload.anomalies)

@@ -47,6 +47,8 @@ class Stream:
         prepare: Callable[[str], object] | None = None,
         places: Mapping[str, Callable[[], Place]] = NOWHERE,
         threads: int | None = None,
+        *,
+        digested: bool = True,
     ) -> None:
         """Start the thread.
 
@@ -57,11 +59,13 @@ class Stream:
             places: makes the place on each device that the stage may run on, the first one its own;
                 without any it computes on the processor.
             threads: of torch for one operation; None leaves them as they are.
+            digested: whether results carry a digest of their payload.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
 
         self.name = name
         self._stage = stage
+        self._digested = digested
         self._places = places
         self._made: dict[str, Place] = {}
         self._device = next(iter(places), "")
@@ -106,7 +110,7 @@ class Stream:
         work.future.set_result(result)
 
     def _run(self, inputs: Mapping[str, Message[object] | None]) -> Result:
-        return run_job(self.name, self._stage, inputs, self._place)
+        return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
 
     def _move(self, device: str) -> Result | None:
         """Go to a device; return the fault if that fails."""
