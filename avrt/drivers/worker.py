@@ -12,7 +12,9 @@ holds now.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,6 @@ from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.draft import Inputs
@@ -54,8 +55,7 @@ class _Running:
     start_ns: int
     release_ns: int
     device: str
-    future: Future[Result]
-    waited: bool = False
+    future: Future[Result] | None = None
     result: Result | None = None
 
 
@@ -154,27 +154,34 @@ class StageWorker:
 
     # What the loop asks for
 
-    def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
-        """Begin the computation of a job on its stage's stream."""
+    def prepare(
+        self, command: Dispatch, at_ns: int, told: Callable[[Result], object]
+    ) -> Callable[[], None]:
+        """Return what begins the computation of a job on its stage's stream.
+
+        `told` takes what came of it, on the stream's thread.
+        """
         stage = self._stages[command.task]
         inputs = {
             item.name: None if handle is None else self._messages[handle]
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
         anew = self._begins_anew(stage, inputs)
-        future = self._streams[command.task].submit(inputs, anew=anew, device=command.device)
-        running = _Running(
-            stage, command.index, inputs, at_ns, command.release_ns, command.device, future
+        self._running[command.job] = _Running(
+            stage, command.index, inputs, at_ns, command.release_ns, command.device
         )
-        self._running[command.job] = running
-        return future
+        stream = self._streams[command.task]
+        return partial(stream.begin, inputs, told, anew=anew, device=command.device)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
-        self.submit(command, at_ns)
+        future: Future[Result] = Future()
+        self.prepare(command, at_ns, future.set_result)()
+        running = self._running[command.job]
+        running.future = future
         cost_ns = self._timing.cost_ns(command.task, command.index)
         if cost_ns is not None:
             return cost_ns
-        result = self._wait(self._running[command.job])
+        result = self._awaited(running)
         return self.hang_timeout_ns if result is None else result.host_ns
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
@@ -198,10 +205,10 @@ class StageWorker:
         done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
         return Completed(job, handle, done_ns)
 
-    def reported(self, job: int, at_ns: int) -> list[Event]:
+    def reported(self, job: int, result: Result, at_ns: int) -> list[Event]:
         """Tell when a job began on its device and how it ended; a broken device is lost."""
         running = self._running[job]
-        result, device = running.future.result(), running.device
+        running.result, device = result, running.device
         assert self._host_ns is not None
         began = Started(job, self._host_ns(result.start_host_ns))
         events: list[Event] = [began, self.end(job, at_ns)]
@@ -248,12 +255,13 @@ class StageWorker:
 
     def _awaited(self, running: _Running) -> Result | None:
         """Return what a job's computation gave, None if it hung; it is waited for once only."""
-        return running.result if running.waited else self._wait(running)
+        return running.result if running.future is None else self._wait(running)
 
     def _wait(self, running: _Running) -> Result | None:
+        assert running.future is not None
         with self.interrupts.allowed():
             running.result = wait(running.future, self.hang_timeout_ns)
-        running.waited = True
+        running.future = None
         return running.result
 
     def _publish(self, command: Publish, at_ns: int) -> None:

@@ -11,7 +11,6 @@ import logging
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     from avrt.exec.places import Place
     from avrt.exec.runner import RunnableStage
     from avrt.model.message import Message
+
+    Inputs = Mapping[str, Message[object] | None]
+    Told = Callable[[Result], object]
 
 log = logging.getLogger("avrt.exec")
 
@@ -78,38 +80,38 @@ class Stream:
 
     def warm(self) -> Future[Result]:
         """Queue the warm-up of the stage."""
-        return self._queue(_Work(None))
+        future: Future[Result] = Future()
+        self._worker.submit_always(partial(self._do_warm_up, future.set_result))
+        return future
 
-    def submit(
-        self,
-        inputs: Mapping[str, Message[object] | None],
-        *,
-        anew: bool = False,
-        device: str = "",
-    ) -> Future[Result]:
+    def submit(self, inputs: Inputs, *, anew: bool = False, device: str = "") -> Future[Result]:
         """Queue one call of the stage, on a device or where it is."""
-        return self._queue(_Work(inputs, anew, device))
+        future: Future[Result] = Future()
+        self.begin(inputs, future.set_result, anew=anew, device=device)
+        return future
+
+    def begin(self, inputs: Inputs, told: Told, *, anew: bool = False, device: str = "") -> None:
+        """Queue one call of the stage; `told` takes its result, on the stream's thread.
+
+        A future for each job, with its condition and lock, is for those that wait.
+        """
+        self._worker.submit_always(partial(self._do, inputs, told, anew, device))
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._worker.close()
 
-    def _queue(self, work: _Work) -> Future[Result]:
-        self._worker.submit_always(partial(self._do, work))
-        return work.future
+    def _do(self, inputs: Inputs, told: Told, anew: bool, device: str) -> None:  # noqa: FBT001
+        """Do one job, on the thread; nothing that a stage raises leaves this."""
+        moved = self._move(device or self._device)
+        fault = self._begin_anew() if anew or self._is_stale else None
+        self._is_stale = fault is not None
+        told(moved or fault or self._run(inputs))
 
-    def _do(self, work: _Work) -> None:
-        """Do one piece of work, on the thread; nothing that a stage raises leaves this."""
-        moved = self._move(work.device or self._device)
-        if work.inputs is None:
-            result = moved or self._warm_up()
-        else:
-            fault = self._begin_anew() if work.anew or self._is_stale else None
-            self._is_stale = fault is not None
-            result = moved or fault or self._run(work.inputs)
-        work.future.set_result(result)
+    def _do_warm_up(self, told: Told) -> None:
+        told(self._move(self._device) or self._warm_up())
 
-    def _run(self, inputs: Mapping[str, Message[object] | None]) -> Result:
+    def _run(self, inputs: Inputs) -> Result:
         return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
 
     def _move(self, device: str) -> Result | None:
@@ -152,16 +154,6 @@ class Stream:
         log.warning("stage %s cannot begin anew: %s", self.name, fault)
         end_ns = clock.now_ns()
         return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A job's inputs, or None to warm up."""
-
-    inputs: Mapping[str, Message[object] | None] | None
-    anew: bool = False
-    device: str = ""
-    future: Future[Result] = field(default_factory=Future)
 
 
 def wait(future: Future[Result], timeout_ns: int) -> Result | None:
