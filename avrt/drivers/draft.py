@@ -90,5 +90,7 @@ def draft_of(
 def epoch_of(stage: StageSpec, inputs: Inputs) -> int:
     """Return the epoch that a job belongs to: its trigger's, without one the latest it reads of."""
     trigger = inputs.get(stage.trigger) if stage.trigger is not None else None
-    given = inputs.values() if trigger is None else (trigger,)
+    if trigger is not None:
+        return trigger.stamp.epoch
+    given = inputs.values()
     return max((message.stamp.epoch for message in given if message is not None), default=0)

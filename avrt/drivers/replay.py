@@ -93,6 +93,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     finally:
         worker.close()
         recorder.close()
+    assert worker.digest is not None
     result.decisions, result.payloads = journal.digest, worker.digest.hexdigest()
     result.damage, result.hangs = worker.damage, worker.hangs
     result.not_recorded = recorder.not_recorded

@@ -21,6 +21,7 @@ class RunResult:
     """What a run showed.
 
     Attributes:
+        payloads: digest of everything that was published; "" in a live run.
         damage: the log's damage that ended the run early, or None.
         hangs: jobs that hung; with any, the run is not reproducible.
         not_recorded: by stage, outputs that are not in the record, and why the first is not.

@@ -32,7 +32,6 @@ from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
     from avrt.drivers.loop import Notes
@@ -60,10 +59,12 @@ class WallWorker(Worker, Protocol):
     def hang_timeout_ns(self) -> int:
         """Host time after which a job that has not ended is given up."""
 
-    def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
-        """Begin a job."""
+    def prepare(
+        self, command: Dispatch, at_ns: int, told: Callable[[Result], object]
+    ) -> Callable[[], None]:
+        """Return what begins a job; `told` takes what came of it, on another thread."""
 
-    def reported(self, job: int, at_ns: int) -> Sequence[Event]:
+    def reported(self, job: int, result: Result, at_ns: int) -> Sequence[Event]:
         """Tell how a job ended, and what follows from that."""
 
     def hung(self, job: int, at_ns: int) -> Hung:
@@ -147,7 +148,8 @@ class WallLoop(KernelLoop):
         self._patience_ns = int(worker.hang_timeout_ns * wall.rate)
         self._is_fed_by_others = inbox is not None
         self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
-        self._since_ns: dict[int, int] = {}
+        self._since_ns: dict[int, int] = {}  # in order of dispatch, so the first is the oldest
+        self._starts: list[Callable[[], None]] = []
         self.end_ns: int | None = None
         self.late: deque[tuple[int, int]] = deque(maxlen=LATE_KEPT)
 
@@ -157,14 +159,17 @@ class WallLoop(KernelLoop):
         self._go_on()
 
     def _go_on(self) -> None:
-        while (until_ns := self._until_ns()) is not None or self._since_ns or self._awaits_drain:
+        while True:
+            self._drain_at_the_end()
+            planned_ns = self._planned_ns()
+            until_ns = self._until_ns(planned_ns)
+            if until_ns is None and not self._awaits_drain:
+                return
             found = self._wait(until_ns)
-            now_ns = max(self._wall.now_ns(), self._kernel.now_ns)
-            events = [event for finding in found for event in finding(now_ns)]
-            events += self._hung(now_ns)
-            is_over = Drain() in events
-            events = sorted((e for e in events if e != Drain()), key=_came_from_outside)
-            self._catch_up(now_ns - bool(events))
+            now_ns = max(self._wall.now_ns(), self._now_ns)
+            events, is_over = self._happened(found, now_ns)
+            if planned_ns is not None and planned_ns <= now_ns:
+                self._catch_up(now_ns - bool(events))
             if events:
                 self._instant(now_ns, events)
             if is_over and not self._drained:
@@ -180,21 +185,45 @@ class WallLoop(KernelLoop):
             return planned_ns
         return self.end_ns if planned_ns is None else min(planned_ns, self.end_ns)
 
-    def _until_ns(self) -> int | None:
-        """Return when to wake up whatever happens, or None when nothing is planned."""
-        self._drain_at_the_end()
-        times = [self._planned_ns()]
-        if self._since_ns:
-            times.append(min(self._since_ns.values()) + self._patience_ns)
-        return min((time for time in times if time is not None), default=None)
+    def _until_ns(self, planned_ns: int | None) -> int | None:
+        """Return when to wake up whatever happens, or None when nothing is planned or underway."""
+        if not self._since_ns:
+            return planned_ns
+        patience_end_ns = next(iter(self._since_ns.values())) + self._patience_ns
+        return patience_end_ns if planned_ns is None else min(planned_ns, patience_end_ns)
 
     def _wait(self, until_ns: int | None) -> list[Finding]:
         """Return what has come, waiting for the first of it or until a time."""
+        self._begin_jobs()
         with self._streams.interrupts.allowed():
             first = self._wall.take(self._inbox, until_ns)
         if first is None:
             return []
         return [first, *(self._inbox.get() for _ in range(self._inbox.qsize()))]
+
+    def _begin_jobs(self) -> None:
+        """Begin what was dispatched, as the last thing before the next wait or the next instant.
+
+        A stage's thread that wakes up needs the interpreter, and waits for it once more, for as
+        long as waking up took, if the driver's thread still has it.
+        """
+        for start in self._starts:
+            start()
+        self._starts.clear()
+
+    def _instant(self, at_ns: int, events: list[Event]) -> None:
+        self._begin_jobs()
+        super()._instant(at_ns, events)
+
+    def _happened(self, found: list[Finding], now_ns: int) -> tuple[list[Event], bool]:
+        """Return the events of this moment, in order, and whether releases are to cease with it."""
+        events = [event for finding in found for event in finding(now_ns)]
+        if self._is_overdue(now_ns):
+            events += self._hung(now_ns)
+        if len(events) == 1 and type(events[0]) is not Drain:
+            return events, False
+        is_over = Drain() in events
+        return sorted((e for e in events if e != Drain()), key=_came_from_outside), is_over
 
     def _catch_up(self, until_ns: int) -> None:
         """Take in what was planned until then, inclusive, instant by instant."""
@@ -218,11 +247,17 @@ class WallLoop(KernelLoop):
         self._drained = True
         self._step(at_ns, [Drain()])
 
-    def _ended(self, job: int, now_ns: int) -> Sequence[Event]:
+    def _ended(self, job: int, result: Result, now_ns: int) -> Sequence[Event]:
         """Report a job that ended, unless it was given up or lost before."""
         if self._since_ns.pop(job, None) is None:
             return ()
-        return self._streams.reported(job, now_ns)
+        return self._streams.reported(job, result, now_ns)
+
+    def _is_overdue(self, now_ns: int) -> bool:
+        """Whether the job that was dispatched first of those underway has hung."""
+        for since_ns in self._since_ns.values():
+            return now_ns - since_ns >= self._patience_ns
+        return False
 
     def _hung(self, now_ns: int) -> list[Event]:
         overdue = [
@@ -234,9 +269,12 @@ class WallLoop(KernelLoop):
 
     def _dispatch(self, command: Dispatch, at_ns: int) -> None:
         job = command.job
+
+        def told(result: Result) -> None:
+            self._inbox.put(partial(self._ended, job, result))
+
+        self._starts.append(self._streams.prepare(command, at_ns, told))
         self._since_ns[job] = self._wall.now_ns()  # a late driver takes none of its patience
-        future = self._streams.submit(command, at_ns)
-        future.add_done_callback(lambda _: self._inbox.put(partial(self._ended, job)))
 
     def _interfere(self, command: Preempt | Resume | Abort, at_ns: int) -> None:
         """Let aborted work go on: nothing stops it, and the kernel knows."""

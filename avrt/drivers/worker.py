@@ -12,7 +12,9 @@ holds now.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,6 @@ from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.draft import Inputs
@@ -54,8 +55,7 @@ class _Running:
     start_ns: int
     release_ns: int
     device: str
-    future: Future[Result]
-    waited: bool = False
+    future: Future[Result] | None = None
     result: Result | None = None
 
 
@@ -67,6 +67,7 @@ class StageWorker:
         hangs: jobs that hung.
         lost_devices: devices that broke and are not known to work again.
         device_lost: is told of each device that breaks.
+        digest: of all published payloads; None where none is made.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
@@ -82,11 +83,14 @@ class StageWorker:
         hang_timeout_ns: int,
         host_ns: Callable[[int], int] | None = None,
         prepare: Callable[[str], object] | None = None,
+        *,
+        digested: bool = True,
     ) -> None:
         """Start the stages' streams.
 
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
-        work ends when its end is reported. `prepare` sets each stream's thread up.
+        work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
+        whether a digest of all payloads is made.
         """
         self._stages = {stage.name: stage for stage in spec.stages}
         self._timing = timing
@@ -105,11 +109,13 @@ class StageWorker:
         self._running: dict[int, _Running] = {}
         self._published = dict.fromkeys(self._stages, 0)
         self._epochs = dict.fromkeys(self._stages, 0)
-        self.digest = PayloadDigest()
+        self.digest = PayloadDigest() if digested else None
         self._frames = {name: stages[name].output_frame for name in self._stages}
         threads = max(device.threads for device in spec.devices)
         self._streams = {
-            name: Stream(name, stages[name], prepare, places_of(spec, stage), threads)
+            name: Stream(
+                name, stages[name], prepare, places_of(spec, stage), threads, digested=digested
+            )
             for name, stage in self._stages.items()
         }
 
@@ -152,27 +158,34 @@ class StageWorker:
 
     # What the loop asks for
 
-    def submit(self, command: Dispatch, at_ns: int) -> Future[Result]:
-        """Begin the computation of a job on its stage's stream."""
+    def prepare(
+        self, command: Dispatch, at_ns: int, told: Callable[[Result], object]
+    ) -> Callable[[], None]:
+        """Return what begins the computation of a job on its stage's stream.
+
+        `told` takes what came of it, on the stream's thread.
+        """
         stage = self._stages[command.task]
         inputs = {
             item.name: None if handle is None else self._messages[handle]
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
         anew = self._begins_anew(stage, inputs)
-        future = self._streams[command.task].submit(inputs, anew=anew, device=command.device)
-        running = _Running(
-            stage, command.index, inputs, at_ns, command.release_ns, command.device, future
+        self._running[command.job] = _Running(
+            stage, command.index, inputs, at_ns, command.release_ns, command.device
         )
-        self._running[command.job] = running
-        return future
+        stream = self._streams[command.task]
+        return partial(stream.begin, inputs, told, anew=anew, device=command.device)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
-        self.submit(command, at_ns)
+        future: Future[Result] = Future()
+        self.prepare(command, at_ns, future.set_result)()
+        running = self._running[command.job]
+        running.future = future
         cost_ns = self._timing.cost_ns(command.task, command.index)
         if cost_ns is not None:
             return cost_ns
-        result = self._wait(self._running[command.job])
+        result = self._awaited(running)
         return self.hang_timeout_ns if result is None else result.host_ns
 
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
@@ -196,10 +209,10 @@ class StageWorker:
         done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
         return Completed(job, handle, done_ns)
 
-    def reported(self, job: int, at_ns: int) -> list[Event]:
+    def reported(self, job: int, result: Result, at_ns: int) -> list[Event]:
         """Tell when a job began on its device and how it ended; a broken device is lost."""
         running = self._running[job]
-        result, device = running.future.result(), running.device
+        running.result, device = result, running.device
         assert self._host_ns is not None
         began = Started(job, self._host_ns(result.start_host_ns))
         events: list[Event] = [began, self.end(job, at_ns)]
@@ -250,12 +263,13 @@ class StageWorker:
 
     def _awaited(self, running: _Running) -> Result | None:
         """Return what a job's computation gave, None if it hung; it is waited for once only."""
-        return running.result if running.waited else self._wait(running)
+        return running.result if running.future is None else self._wait(running)
 
     def _wait(self, running: _Running) -> Result | None:
+        assert running.future is not None
         with self.interrupts.allowed():
             running.result = wait(running.future, self.hang_timeout_ns)
-        running.waited = True
+        running.future = None
         return running.result
 
     def _publish(self, command: Publish, at_ns: int) -> None:
@@ -264,7 +278,8 @@ class StageWorker:
         self._published[draft.stage] = sequence + 1
         message = draft.publish(sequence, at_ns)
         self._messages[command.buffer] = message
-        self.digest.add(draft.stage, sequence, draft.digest)
+        if self.digest is not None:
+            self.digest.add(draft.stage, sequence, draft.digest)
         self._recorder.output(draft.stage, message)
         if isinstance(message.payload, Tracks):
             self._figures.stages[draft.stage].told(message.payload.anomalies)

@@ -13,7 +13,7 @@ import gc
 import signal
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Self
 
 import threadpoolctl
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 SWITCH_SECONDS = 0.0005
+NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 def set_threads(count: int) -> None:
@@ -100,9 +101,12 @@ class Interrupts:
         if self._pending:
             raise KeyboardInterrupt
 
-    @contextmanager
-    def allowed(self) -> Iterator[None]:
+    def allowed(self) -> AbstractContextManager[None]:
         """Raise KeyboardInterrupt for a Ctrl-C that came, or comes within."""
+        return self._opened() if self._installed else NOTHING
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
         self._allowed = True
         try:
             self.check()

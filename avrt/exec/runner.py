@@ -16,7 +16,7 @@ from avrt.errors import FaultError, HardwareFault, SoftwareFault, raised_by
 from avrt.exec import places
 from avrt.exec.places import OnProcessor
 from avrt.model.message import Message
-from avrt.payload.digest import digest_of
+from avrt.payload.digest import check_plain, digest_of
 from avrt.payload.seal import sealed
 from avrt.units import NS_PER_S
 
@@ -55,7 +55,8 @@ class Result:
         fault: what went wrong, or None.
         host_ns: how long it took here, wall time.
         end_host_ns: when it ended, host clock.
-        digest: of the payload, taken before anybody else had it; empty with a fault.
+        digest: of the payload, taken before anybody else had it; empty with a fault, and where
+            none is asked for.
     """
 
     payload: object
@@ -75,13 +76,17 @@ def run_job(
     stage: RunnableStage,
     inputs: Mapping[str, Message[object] | None],
     place: Place = PROCESSOR,
+    *,
+    digested: bool = True,
 ) -> Result:
     """Call a stage once; a fault is part of the result and never raised."""
     start_ns = clock.now_ns()
     payload = guarded(lambda: place.compute(lambda: stage.process(**inputs)))
     end_ns = clock.now_ns()
     host_ns = max(1, end_ns - start_ns)
-    taken = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload))
+    taken = (
+        payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload, digested))
+    )
     if isinstance(taken, FaultError):
         log.warning("stage %s failed%s: %s", name, _with(inputs), taken)
         return Result(None, taken, host_ns, end_host_ns=end_ns)
@@ -142,12 +147,15 @@ def _with(inputs: Mapping[str, Message[object] | None]) -> str:
     return f" with {told}" if told else ""
 
 
-def _take(payload: object) -> tuple[object, bytes]:
-    """Return a payload as it is handed over, and its digest."""
+def _take(payload: object, digested: bool) -> tuple[object, bytes]:  # noqa: FBT001
+    """Return a payload as it is handed over, and its digest if that is wanted."""
     if payload is None:
         raise SoftwareFault("no_payload", "process returned None; return an empty payload")
     try:
         taken = sealed(payload)
-        return taken, digest_of(taken)
+        if digested:
+            return taken, digest_of(taken)
+        check_plain(taken)
     except (TypeError, ValueError, RecursionError) as error:
         raise SoftwareFault("bad_payload", str(error)) from None
+    return taken, b""

@@ -11,7 +11,6 @@ import logging
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     from avrt.exec.places import Place
     from avrt.exec.runner import RunnableStage
     from avrt.model.message import Message
+
+    Inputs = Mapping[str, Message[object] | None]
+    Told = Callable[[Result], object]
 
 log = logging.getLogger("avrt.exec")
 
@@ -47,6 +49,8 @@ class Stream:
         prepare: Callable[[str], object] | None = None,
         places: Mapping[str, Callable[[], Place]] = NOWHERE,
         threads: int | None = None,
+        *,
+        digested: bool = True,
     ) -> None:
         """Start the thread.
 
@@ -57,11 +61,13 @@ class Stream:
             places: makes the place on each device that the stage may run on, the first one its own;
                 without any it computes on the processor.
             threads: of torch for one operation; None leaves them as they are.
+            digested: whether results carry a digest of their payload.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
 
         self.name = name
         self._stage = stage
+        self._digested = digested
         self._places = places
         self._made: dict[str, Place] = {}
         self._device = next(iter(places), "")
@@ -74,17 +80,22 @@ class Stream:
 
     def warm(self) -> Future[Result]:
         """Queue the warm-up of the stage."""
-        return self._queue(_Work(None))
+        future: Future[Result] = Future()
+        self._worker.submit_always(partial(self._do_warm_up, future.set_result))
+        return future
 
-    def submit(
-        self,
-        inputs: Mapping[str, Message[object] | None],
-        *,
-        anew: bool = False,
-        device: str = "",
-    ) -> Future[Result]:
+    def submit(self, inputs: Inputs, *, anew: bool = False, device: str = "") -> Future[Result]:
         """Queue one call of the stage, on a device or where it is."""
-        return self._queue(_Work(inputs, anew, device))
+        future: Future[Result] = Future()
+        self.begin(inputs, future.set_result, anew=anew, device=device)
+        return future
+
+    def begin(self, inputs: Inputs, told: Told, *, anew: bool = False, device: str = "") -> None:
+        """Queue one call of the stage; `told` takes its result, on the stream's thread.
+
+        A future for each job, with its condition and lock, is for those that wait.
+        """
+        self._worker.submit_always(partial(self._do, inputs, told, anew, device))
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
@@ -99,23 +110,18 @@ class Stream:
         count = f"{threads} thread{'' if threads == '1' else 's'}"
         return f"{count}, denormal numbers {'count as zero' if flushes else 'are kept'}"
 
-    def _queue(self, work: _Work) -> Future[Result]:
-        self._worker.submit_always(partial(self._do, work))
-        return work.future
+    def _do(self, inputs: Inputs, told: Told, anew: bool, device: str) -> None:  # noqa: FBT001
+        """Do one job, on the thread; nothing that a stage raises leaves this."""
+        moved = self._move(device or self._device)
+        fault = self._begin_anew() if anew or self._is_stale else None
+        self._is_stale = fault is not None
+        told(moved or fault or self._run(inputs))
 
-    def _do(self, work: _Work) -> None:
-        """Do one piece of work, on the thread; nothing that a stage raises leaves this."""
-        moved = self._move(work.device or self._device)
-        if work.inputs is None:
-            result = moved or self._warm_up()
-        else:
-            fault = self._begin_anew() if work.anew or self._is_stale else None
-            self._is_stale = fault is not None
-            result = moved or fault or self._run(work.inputs)
-        work.future.set_result(result)
+    def _do_warm_up(self, told: Told) -> None:
+        told(self._move(self._device) or self._warm_up())
 
-    def _run(self, inputs: Mapping[str, Message[object] | None]) -> Result:
-        return run_job(self.name, self._stage, inputs, self._place)
+    def _run(self, inputs: Inputs) -> Result:
+        return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
 
     def _move(self, device: str) -> Result | None:
         """Go to a device; return the fault if that fails."""
@@ -157,16 +163,6 @@ class Stream:
         log.warning("stage %s cannot begin anew: %s", self.name, fault)
         end_ns = clock.now_ns()
         return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A job's inputs, or None to warm up."""
-
-    inputs: Mapping[str, Message[object] | None] | None
-    anew: bool = False
-    device: str = ""
-    future: Future[Result] = field(default_factory=Future)
 
 
 def wait(future: Future[Result], timeout_ns: int) -> Result | None:

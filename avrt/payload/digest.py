@@ -45,6 +45,33 @@ def digest_of(payload: object) -> bytes:
     return digest.digest()
 
 
+def check_plain(payload: object) -> None:
+    """Raise what `digest_of` raises, without a look at the numbers, of which 6 MB took 34 ms."""
+    match payload:
+        case None | bool() | int() | float() | str() | bytes() | np.generic():
+            pass
+        case np.ndarray() if not payload.dtype.hasobject:
+            pass
+        case tuple() | list():
+            for item in payload:
+                check_plain(item)
+        case dict():
+            for item in payload.items():
+                check_plain(item)
+        case _ if is_dataclass(payload):
+            for field in fields(payload):
+                check_plain(getattr(payload, field.name))
+        case _ if hasattr(payload, "detach") and hasattr(payload, "numpy"):
+            pass
+        case _:
+            raise TypeError(no_payload(payload))
+
+
+def no_payload(value: object) -> str:
+    """Return why a value is none, in words."""
+    return f"expected plain data, an array or a dataclass, found {type(value)}"
+
+
 def _update(digest: _Hash, value: object) -> None:  # noqa: C901, PLR0912 - one case a type
     match value:
         case None | bool() | int() | str() | bytes():
@@ -69,7 +96,7 @@ def _update(digest: _Hash, value: object) -> None:  # noqa: C901, PLR0912 - one 
         case _ if hasattr(value, "detach") and hasattr(value, "numpy"):
             _update(digest, value.detach().cpu().numpy())
         case _:
-            raise TypeError(f"expected plain data, an array or a dataclass, found {type(value)}")
+            raise TypeError(no_payload(value))
 
 
 def _update_mapping(digest: _Hash, value: Mapping[object, object]) -> None:

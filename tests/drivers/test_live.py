@@ -87,6 +87,23 @@ def test_a_source_of_the_users_feeds_its_pipeline(pipeline, tmp_path):
     assert verify(out).equal
 
 
+def test_payloads_of_a_live_run_are_checked_and_have_no_digest(make_drive, make_pipeline):
+    pipeline = make_pipeline()
+    pipeline.add(
+        lambda cloud: {cloud.stamp},
+        name="odd",
+        inputs={"cloud": "lidar"},
+        wcet="5 ms",
+        deadline="1 s",
+    )
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    report = pipeline.run(make_drive(3), rate=20)
+    stages = report.summary.figures.stages
+    assert stages["odd"].jobs()["aborted"] == stages["total"].jobs()["met"] == 3
+    assert "bad_payload" in stages["odd"].first_fault
+    assert report.data["digests"]["payloads"] == ""
+
+
 def test_a_source_that_raises_is_told_and_the_rest_goes_on(pipeline):
     report = fed(pipeline, "Broken", count=3).run()
     assert report.jobs["met"] == 2

@@ -183,9 +183,9 @@ def hang(monkeypatch):
     def wait_or_hang(self, running):
         if (running.stage.name, running.index) != ("stuck", 1):
             return wait(self, running)
-        assert not running.waited
+        assert running.future is not None
         assert hang.entered.wait(FOREVER_S)
-        running.waited = True
+        running.future = None
         return None
 
     monkeypatch.setattr(driver.StageWorker, "_wait", wait_or_hang)

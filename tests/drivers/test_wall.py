@@ -1,8 +1,8 @@
 """The wall-clock loop under a clock that tests move: no test waits, and none looks at the host."""
 
-from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from heapq import heappop, heappush
 
 from builder import Bench, device, sampled, stage, timer
@@ -44,7 +44,7 @@ class FakeWall:
         assert ends, "the loop waits for something that never comes"
         self.at = max(self.at, min(ends) + delay)
         while self.ends and self.ends[0][0] <= self.at:
-            heappop(self.ends)[2].set_result(None)
+            heappop(self.ends)[2](None)
         return inbox.get() if inbox.qsize() else None
 
 
@@ -60,14 +60,15 @@ class FakeWorker(Script):
     def allowed(self):
         return nullcontext()
 
-    def submit(self, command, at_ns):
+    def prepare(self, command, at_ns, told):
         cost_ns = self.start(command, at_ns)
-        future = Future()
-        if cost_ns is not None:
-            heappush(self.wall.ends, (self.wall.at + cost_ns, command.job, future))
-        return future
+        return partial(self._begin, command.job, cost_ns, told)
 
-    def reported(self, job, at_ns):
+    def _begin(self, job, cost_ns, told):
+        if cost_ns is not None:
+            heappush(self.wall.ends, (self.wall.at + cost_ns, job, told))
+
+    def reported(self, job, _result, at_ns):
         return [self.end(job, at_ns)]
 
     def hung(self, job, at_ns):
@@ -237,6 +238,51 @@ def test_a_message_that_came_meanwhile_is_taken_in_before_the_timer_after_it():
     }
     assert reads[5] == (-4,)
     assert late == 9
+
+
+class Starting(Costs):
+    """A worker that tells in which order jobs begin and commands are obeyed."""
+
+    def __init__(self, costs, wall):
+        super().__init__(costs, wall)
+        self.told = []
+
+    def _begin(self, job, cost_ns, told):
+        self.told.append(("begin", job, self.wall.waits))
+        super()._begin(job, cost_ns, told)
+
+    def obey(self, command, at_ns):
+        self.told.append((type(command).__name__, None, self.wall.waits))
+        return super().obey(command, at_ns)
+
+
+def test_jobs_begin_after_everything_else_of_their_instant_and_before_the_next_wait():
+    """What is published at 5 releases a job that begins once the message is reclaimed, too."""
+    spec = Bench(
+        stage("see", "lidar", deadline_ns=50),
+        stage("act", "see", deadline_ns=50),
+        devices=(device(slots=2),),
+    ).spec
+    worker = Starting({"see": 5, "act": 1}, FakeWall())
+    calls, _ = wall_run(spec, worker, [(0, Arrived("lidar", 0, 0, 0, -1))])
+    assert outcomes(calls) == [(0, "met", 5), (1, "met", 6)]
+    begins = [(job, waits) for what, job, waits in worker.told if what == "begin"]
+    assert [job for job, _ in begins] == [0, 1]
+    for job, waits in begins:
+        same = [what for what, _, seen in worker.told if seen == waits]
+        assert same[-1] == "begin", (job, same)
+
+
+def test_a_driver_that_is_late_begins_the_jobs_of_each_instant_before_it_takes_in_the_next():
+    spec = Bench(timer("act", 5, deadline_ns=50), devices=(device(slots=4),)).spec
+    worker = Starting({"act": 100}, FakeWall())
+    begun = []
+    worker._begin = lambda job, *_: begun.append((job, loop._kernel.now_ns))
+    worker.hang_timeout_ns = PATIENCE_NS
+    loop = WallLoop(Kernel(spec), iter([(22, Drain())]), worker, Calls(), worker.wall)
+    loop._catch_up(12)
+    loop._begin_jobs()
+    assert begun == [(0, 0)]
 
 
 def test_a_job_reported_after_its_due_time_is_late_however_early_it_ended():

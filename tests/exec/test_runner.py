@@ -221,6 +221,17 @@ def test_a_stream_takes_its_work_in_order_on_one_thread():
     assert seen[0][1] != threading.get_ident()
 
 
+def test_a_stream_tells_what_came_of_a_job_on_its_own_thread():
+    told = []
+    stream = Stream("it", Does(lambda k: k))
+    stream.begin({"k": 7}, lambda result: told.append((result.payload, threading.get_ident())))
+    wait(stream.submit({"k": 8}), FOREVER_NS)
+    stream.close()
+    ((payload, thread),) = told
+    assert payload == 7
+    assert thread != threading.get_ident()
+
+
 def test_a_stream_goes_on_after_a_fault():
     stream = Stream("it", Does(lambda k: sys.exit(k) if k == 0 else k))
     first, second = stream.submit({"k": 0}), stream.submit({"k": 1})

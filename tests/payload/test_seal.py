@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import torch
 
-from avrt.payload.digest import digest_of
+from avrt.payload.digest import check_plain, digest_of
 from avrt.payload.seal import sealed
 
 
@@ -51,6 +52,42 @@ def test_what_cannot_change_is_handed_over_as_it_is():
     payload = Frozen(np.zeros(2), ("a",))
     assert sealed(payload) is payload
     assert not payload.values.flags.writeable
+
+
+def raised(call, value):
+    try:
+        call(value)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        None,
+        1.5,
+        {"a": [1, "b", (b"c", None)]},
+        Frozen(np.zeros(2), ("a",)),
+        np.float32(1),
+        torch.zeros(2),
+        object(),
+        np.array([object()]),
+        {"a": [object()]},
+        {("a", object()): 1},
+        Loose([object()]),
+        {1, 2},
+    ],
+)
+def test_what_has_no_digest_is_refused_without_one_too(payload):
+    assert raised(check_plain, payload) == raised(digest_of, payload)
+
+
+def test_a_dataclass_that_could_change_is_copied_whether_or_not_anything_in_it_is():
+    loose = Loose(items=3)
+    taken = sealed(loose)
+    loose.items = 4
+    assert taken.items == 3
 
 
 def test_equal_bits_of_different_types_have_different_digests():
