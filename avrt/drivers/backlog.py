@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 WAITING_MAX = 256
 MESSAGES_MAX = 32
 PASSING_MESSAGES_MAX = 4096  # ten seconds of a vehicle's sensors and stages
-PASSING_MAX = 1_000_000
+PASSING_MAX = 100_000  # about 120 MB
+SHARE_CALLS = 2
 BATCH_SECONDS = 0.005
 
 
@@ -83,7 +84,8 @@ class Passing:
     """Never makes anybody wait: a message that finds no room is refused.
 
     Calls that hold little are never refused: the record would not verify without one. When
-    PASSING_MAX of them wait, which takes minutes of a stuck disk, whoever comes makes them itself.
+    PASSING_MAX of them wait, which takes minutes of a stuck disk or a run that this thread cannot
+    keep up with, whoever puts one makes SHARE_CALLS itself, so that no more wait.
     """
 
     def __init__(self, prepare: Callable[[], object] = tuple) -> None:
@@ -94,14 +96,16 @@ class Passing:
         self._counting = threading.Lock()
         self._stopped = threading.Event()
         self._making = threading.Lock()
+        self._maker: int | None = None  # the thread that makes a call, which may put more
         self._raised: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="avrt-record", daemon=True)
         self._thread.start()
 
     def put(self, call: Call) -> None:
         self._calls.append(call)
-        if len(self._calls) >= PASSING_MAX:
-            self._make_all()
+        if len(self._calls) > PASSING_MAX and self._maker != threading.get_ident():
+            for _ in range(SHARE_CALLS):
+                self._make_one()
 
     def put_message(self, call: Call) -> bool:
         with self._counting:
@@ -131,7 +135,16 @@ class Passing:
             self._make_all()
 
     def _make_all(self) -> None:
+        while self._make_one():
+            pass
+
+    def _make_one(self) -> bool:
+        """Make the call that has waited longest; return whether there was one."""
         with self._making:
-            while self._calls:
-                raised = raised_by(self._calls.popleft())
-                self._raised = self._raised or raised
+            if not self._calls:
+                return False
+            self._maker = threading.get_ident()
+            raised = raised_by(self._calls.popleft())
+            self._maker = None
+            self._raised = self._raised or raised
+            return True

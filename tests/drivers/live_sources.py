@@ -42,3 +42,17 @@ class Broken(Counting):
         if self.left == 1:
             raise OSError("unplugged")
         return super().read()
+
+
+class Paced(avrt.Source):
+    """A sensor that measures the next cloud once few enough are under way."""
+
+    turns = threading.Semaphore(4)
+
+    def __init__(self, count=3):
+        self.left = count
+
+    def read(self):
+        assert self.turns.acquire(timeout=FOREVER_S)
+        self.left -= 1
+        return avrt.Reading(cloud_of(self.left)) if self.left >= 0 else None

@@ -1,0 +1,74 @@
+"""A live run holds no more after ten thousand frames than after a few thousand."""
+
+import gc
+import threading
+from collections import Counter, deque
+from functools import partial
+
+import pytest
+from live_sources import Paced
+from small_stages import FOREVER_S, total
+
+from avrt.drivers.flight import FlightLimits
+
+FRAMES = 10_000
+LOOKS = (4_000, 9_000)
+A_FRAME = 0.1  # of a thing; what is under way differs by some hundred things
+WINDOW_NS = 10_000_000  # of what keeps the last seconds, so that it is full before the first look
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+
+def things():
+    """Return how many objects and entries of containers there are, by class."""
+    gc.collect()
+    found = Counter()
+    for thing in gc.get_objects():
+        found[type(thing).__name__] += 1
+        if isinstance(thing, dict | list | set | deque):
+            found[f"entries of {type(thing).__name__}"] += len(thing)
+    return found
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_nothing_grows_with_the_frames(make_pipeline, tmp_path, monkeypatch, is_recorded):
+    from avrt.drivers import live  # noqa: PLC0415 - brings torch
+
+    seen, backlogs = [], []
+
+    class Kept(live.Passing):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            backlogs.append(self)
+
+    monkeypatch.setattr(live, "Passing", Kept)
+    monkeypatch.setattr("avrt.metrics.streams.LOOK_BACK_NS", WINDOW_NS)
+    limits = partial(FlightLimits, before_ns=WINDOW_NS, after_ns=WINDOW_NS)
+    monkeypatch.setattr("avrt.api.live.FlightLimits", limits)
+
+    def last(middle):
+        frame = middle.stamp.sequence
+        if frame in LOOKS:
+            written = threading.Event()
+            backlogs[0].put(lambda: backlogs[0].put(written.set))  # what waits may put more
+            assert written.wait(FOREVER_S)
+            seen.append(things())
+        Paced.turns.release()
+        return frame
+
+    def beat():
+        return 1
+
+    pipeline = make_pipeline()
+    keys = {"type": "lidar", "run": "live_sources:Paced", "params": {"count": FRAMES}}
+    pipeline._sources["lidar"] = keys
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="10 s")
+    pipeline.add(last, inputs={"middle": "total"}, wcet="5 ms", deadline="10 s")
+    pipeline.add(beat, period="10 ms", wcet="1 ms", deadline="10 s")
+    pipeline.chain("chain", path=["lidar", "total", "last"], reaction="10 s", age="10 s")
+    options = {"record" if is_recorded else "flight": tmp_path / "out.mcap"}
+    report = pipeline.run(**options)
+    assert report.summary.figures.stages["last"].jobs()["released"] == FRAMES
+    early, late = seen
+    frames = LOOKS[1] - LOOKS[0]
+    assert not {name: n for name, n in (late - early).items() if n > A_FRAME * frames}
