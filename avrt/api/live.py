@@ -104,6 +104,7 @@ class Live:
         if flight is not None:
             files = tuple(map(str, flight.paths))
             summary.flight = FlightSummary(files, flight.unwritten, flight.failure)
+            summary.not_recorded = {**summary.not_recorded, **flight.left_out}
         if record is not None and not result.record_failure:
             _finish(record, summary)
         return Report(summary, result.damage)

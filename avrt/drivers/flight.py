@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from avrt.errors import AvrtError
+from avrt.errors import AvrtError, FaultError
+from avrt.exec.runner import guarded
+from avrt.logs.record.run_record import NO_FORM
 from avrt.metrics.incidents import INCIDENTS, told
 from avrt.model.commands import Record as RecordCommand
 from avrt.payload.size import size_bytes
@@ -64,6 +66,7 @@ class FlightRecorder:
         paths: the files written.
         unwritten: incidents that no file has, because the run had its share of files.
         failure: why a file could not be written, or "".
+        left_out: by stage, outputs that could not be encoded, and why the first could not.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class FlightRecorder:
         self.paths: list[Path] = []
         self.unwritten = 0
         self.failure = ""
+        self.left_out: dict[str, tuple[int, str]] = {}
 
     # What a run record takes
 
@@ -100,7 +104,7 @@ class FlightRecorder:
     def output(self, stage: str, message: Message[object]) -> bool:
         at_ns = message.stamp.publish_ns
         size = size_bytes(message.payload)
-        self._take(at_ns, size, lambda record: record.output(stage, message))
+        self._take(at_ns, size, partial(self._output, stage, message))
         return True
 
     def journal(self, entry: str, at_ns: int) -> None:
@@ -168,6 +172,14 @@ class FlightRecorder:
     def _write(self, write: Write) -> None:
         if self._file is not None:
             self._attempt(partial(write, self._file))
+
+    def _output(self, stage: str, message: Message[object], record: Record) -> None:
+        """Write an output; one that cannot be encoded is counted, and the others go on."""
+        done = guarded(lambda: record.output(stage, message), (OSError,))
+        if done is not True:
+            why = done.detail if isinstance(done, FaultError) else NO_FORM
+            count, why = self.left_out.get(stage, (0, why))
+            self.left_out[stage] = (count + 1, why)
 
     def _attempt(self, call: Callable[[], object]) -> None:
         """Write something; what cannot be written is told once, and nothing is after it."""

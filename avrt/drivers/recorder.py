@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from avrt.drivers.backlog import Backlog, Waiting
 from avrt.errors import AvrtError, FaultError, raised_by
 from avrt.exec.runner import guarded
-from avrt.logs.record.run_record import EXECUTION
+from avrt.logs.record.run_record import EXECUTION, NO_FORM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,8 +131,7 @@ class Recorder:
     def _output(self, record: Record, stage: str, message: Message[object]) -> None:
         done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))
         if done is not True:
-            no_form = "it has no form in JSON"
-            self._leave_out(stage, done.detail if isinstance(done, FaultError) else no_form)
+            self._leave_out(stage, done.detail if isinstance(done, FaultError) else NO_FORM)
 
     def _leave_out(self, name: str, why: str) -> None:
         known, why = self.not_recorded.get(name, (0, why))

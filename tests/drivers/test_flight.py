@@ -29,7 +29,10 @@ class Written:
         self.times.append(raw.log_ns)
 
     def output(self, _stage, message):
+        if message.payload == "torn":
+            raise ValueError("shapes differ")
         self.times.append(message.stamp.publish_ns)
+        return True
 
     def journal(self, _entry, at_ns):
         if self.fails:
@@ -94,6 +97,20 @@ def test_what_cannot_be_written_is_told_and_flying_goes_on(tmp_path, caplog):
     assert "No space left" in flown.recorder.failure
     assert flown.recorder.unwritten == 3
     assert sum("gives up" in message for message in caplog.messages) == 1
+
+
+def test_an_output_that_cannot_be_encoded_is_counted_and_flying_goes_on(tmp_path):
+    flown = Flown(tmp_path, LIMITS)
+    for at in (3, 7):
+        payload = "torn" if at == 3 else "whole"
+        flown.recorder.output("see", Message(Stamp("see", 0, at, at, at, ""), payload, {}))
+    (file,) = flown.fly(30, incidents=[9]).files
+    assert 7 in file.times[:1]
+    assert file.closed
+    assert not flown.recorder.failure
+    count, why = flown.recorder.left_out["see"]
+    assert count == 1
+    assert "ValueError: shapes differ" in why
 
 
 @settings(max_examples=30)

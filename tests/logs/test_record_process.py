@@ -3,6 +3,8 @@
 import gc
 import os
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from avrt.logs.record.process import RemoteRecord, is_known
 from avrt.logs.record.run_file import RunFile, read_outputs
 from avrt.logs.record.run_record import RunRecord
 from avrt.model.message import Message, Stamp
-from avrt.payload import PointCloud
+from avrt.payload import Plan, PointCloud
 
 CHANNEL = Channel(0, "/lidar", "sensor_msgs/msg/PointCloud2", "cdr", "ros2msg", b"# nothing")
 
@@ -26,6 +28,19 @@ class Mine:
     """A payload that only this process knows."""
 
     number: int
+
+
+class Gear(IntEnum):
+    FIRST = 1
+
+
+class Place(NamedTuple):
+    x: int
+    y: int
+
+
+class Samples(np.ndarray):
+    """An array of a class that only this process knows."""
 
 
 def message(payload, at_ns=5):
@@ -99,10 +114,27 @@ def test_a_process_that_is_gone_is_told_as_a_failure_to_write(tmp_path):
         ((cloud(), [Mine(1)]), False),
         ({"a": object()}, False),
         (np.array([object()]), False),
+        ({"gear": Gear.FIRST}, False),
+        (Place(1, 2), False),
+        ([np.zeros(2).view(Samples)], False),
     ],
 )
 def test_only_what_the_other_process_knows_is_sent_as_it_is(payload, known):
     assert is_known(payload) is known
+
+
+@pytest.mark.slow
+def test_an_output_that_cannot_be_shown_costs_its_record_nothing_else(tmp_path):
+    path, none = tmp_path / "run.mcap", np.zeros(0)
+    torn = Plan(np.zeros(3), np.zeros((2, 2)), none, none, none, none, "cruise", None, None)
+    record = opened(RemoteRecord, path)
+    for payload in (torn, Gear.FIRST, Place(1, 2), torn):
+        assert record.output("see", message(payload))
+    count, why = record.settled()["see"]
+    record.close()
+    assert count == 2
+    assert why.startswith("ValueError: zip()")
+    assert [output.payload for output in read_outputs(path, "see")] == [1, (1, 2)]
 
 
 def through_a_pipe(item, along=None):

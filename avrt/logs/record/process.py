@@ -2,7 +2,8 @@
 
 `RemoteRecord` takes what `RunRecord` takes. Encoding clouds, pictures and JSON holds the
 interpreter for a quarter of the time of a vehicle's run; here the run only hands payloads over. A
-payload of a user's own class may not exist in the other process: its JSON is made here.
+payload of a user's own class may not exist in the other process: its JSON is made here. An output
+that cannot be encoded is left out and counted, and costs the record nothing else.
 
 The process ends with the pipe: of a run that is killed it keeps what it was given. What goes wrong
 there (a full disk) is raised here as OSError at one of the next calls, or at `close`.
@@ -19,13 +20,13 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
-from avrt.errors import AvrtError, FaultError, SpecError
+from avrt.errors import AvrtError, FaultError, SpecError, raised_by
 from avrt.logs.record.frames import read_frame, write_frame
 from avrt.logs.record.payload_json import to_json
-from avrt.logs.record.run_record import RunRecord
+from avrt.logs.record.run_record import NO_FORM, RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from avrt.logs.raw import RawMessage
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 LeftOut = dict[str, tuple[int, str]]
 Beginning = tuple["Path", int, dict[str, str], str, str | None]
-NO_FORM = "it has no form in JSON"
+PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+CONTAINERS = frozenset((list, tuple, dict))
 READY = "ready"
 
 
@@ -159,20 +161,28 @@ class RemoteRecord:
 
 
 def is_known(payload: object) -> bool:
-    """Return whether the other process knows all classes in a payload."""
+    """Return whether the other process knows all classes in a payload.
+
+    A subclass of a plain class (an enum, a named tuple) is the user's.
+    """
+    kind = type(payload)
     match payload:
-        case None | bool() | int() | float() | str() | bytes() | np.generic():
+        case _ if kind in PLAIN:
             return True
+        case np.generic():
+            return kind.__module__ == "numpy"
         case np.ndarray():
-            return not payload.dtype.hasobject
-        case list() | tuple():
-            return all(map(is_known, payload))
-        case dict():
-            return all(map(is_known, payload)) and all(map(is_known, payload.values()))
-        case _ if is_dataclass(payload) and type(payload).__module__.startswith("avrt."):
+            return kind is np.ndarray and not payload.dtype.hasobject
+        case list() | tuple() | dict():
+            return kind in CONTAINERS and all(map(is_known, _items(payload)))
+        case _ if is_dataclass(payload) and kind.__module__.startswith("avrt."):
             return all(is_known(getattr(payload, field.name)) for field in fields(payload))
         case _:
             return False
+
+
+def _items(container: Iterable[object]) -> Iterable[object]:
+    return (*container, *container.values()) if isinstance(container, dict) else container
 
 
 class _Writer:
@@ -209,13 +219,20 @@ class _Writer:
                     getattr(self._record, name)(*given)
 
     def _output(self, stage: str, message: Message[object]) -> None:
-        try:
-            done, why = self._record.output(stage, message), NO_FORM
-        except FaultError as error:
-            done, why = False, error.detail
-        if not done:
-            known, why = self._left_out.get(stage, (0, why))
+        done: list[bool] = []
+        raised = raised_by(lambda: done.append(self._record.output(stage, message)))
+        if isinstance(raised, OSError):
+            raise raised
+        if done != [True]:
+            known, why = self._left_out.get(stage, (0, _why(raised)))
             self._left_out[stage] = (known + 1, why)
+
+
+def _why(raised: BaseException | None) -> str:
+    """Return why an output is not in the record."""
+    if raised is None:
+        return NO_FORM
+    return raised.detail if isinstance(raised, FaultError) else f"{type(raised).__name__}: {raised}"
 
 
 def main() -> int:

@@ -42,6 +42,7 @@ VIEW = "/avrt/view/"
 CONDITIONS, RESULT = "avrt.conditions", "avrt.result"
 PIPELINE_JSON, PIPELINE_YAML = "avrt.pipeline.json", "avrt.pipeline.yaml"
 FRAME = "vehicle"
+NO_FORM = "it has no form in JSON"
 
 
 class Record(Protocol):
