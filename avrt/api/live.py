@@ -24,6 +24,7 @@ from avrt.drivers.conditions import read_conditions
 from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.live import LiveOptions, live
+from avrt.exec.places import works
 from avrt.logs.raw import Anomaly
 from avrt.logs.record.process import RemoteRecord
 from avrt.logs.record.recorded import FLIGHT
@@ -92,6 +93,7 @@ class Live:
             record=flight if record is None else record,
             watch=None if flight is None else flight.watch,
             hang_timeout_ns=request.hang_timeout_ns,
+            probe=lambda device: works(spec.device(device).type),
             look=request.look,
         )
         inputs.wait_ready()

@@ -75,6 +75,18 @@ class OnGpu:
         return made[0]
 
 
+def works(kind: str) -> bool:
+    """Return whether a device of this type computes; raises what a broken one raises.
+
+    An error of CUDA stays with its process, so such a GPU works again in another one only.
+    """
+    if not kind.startswith(CUDA):
+        return True
+    import torch  # noqa: PLC0415 - for GPUs only
+
+    return float(torch.ones(1, device=kind).sum().item()) == 1.0
+
+
 def places_of(spec: PipelineSpec, stage: StageSpec) -> Mapping[str, Callable[[], Place]]:
     """Return what makes the place of a stage on each device that it may run on, by name."""
     homes = {spec.device(segment.device) for segment in stage.segments} or {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from avrt.errors import FaultError, HardwareFault
-from avrt.exec.places import OnProcessor, places_of, urgency
+from avrt.exec.places import OnProcessor, places_of, urgency, works
 from avrt.exec.runner import fault_of
 from avrt.exec.stream import Stream, wait
 from avrt.model.spec import DeviceSpec, PipelineSpec, StageSpec
@@ -125,3 +125,15 @@ def test_streams_on_a_gpu_are_as_urgent_as_the_policys_fixed_order_says(deadline
 def test_a_policy_without_a_fixed_order_gives_all_streams_the_same_urgency():
     stages = [stage_of("a", deadline_ns=1), stage_of("b", deadline_ns=9)]
     assert {urgency(spec_of(*stages, policy="edf"), stage) for stage in stages} == {0}
+
+
+def test_a_device_of_this_process_works_and_a_gpu_that_answers_nothing_does_not(monkeypatch):
+    assert works("cpu")
+    assert works("simulated")
+
+    def broken(*_arguments, **_keys):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr("torch.ones", broken)
+    with pytest.raises(RuntimeError, match="CUDA error"):
+        works("cuda:0")
