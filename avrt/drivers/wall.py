@@ -11,6 +11,9 @@ publication time: releases never move to when the driver woke, and decisions fol
 and from when jobs were reported ended. A job that ended in time and is reported after its due time
 is late, and counted as reported late.
 
+A driver that comes later than a WATCHES-th of the hang timeout did not run, nor did the stages, for
+all it knows (the process was stopped, or its host): no job loses its patience in that time.
+
 What other threads have to tell comes through one inbox, each piece as a call that makes the events
 of the moment at which the driver finds it: a job that ended, a sensor's message, a device that
 works again.
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 TOLD_LATE_NS = NS_PER_MS
 LATE_KEPT = 10_000
+WATCHES = 10
 Finding: TypeAlias = Callable[[int], Sequence[Event]]
 """Makes the events of what happened, given the pipeline time at which the driver finds it."""
 Inbox: TypeAlias = SimpleQueue[Finding]
@@ -145,6 +149,7 @@ class WallLoop(KernelLoop):
         self._streams = worker
         self._wall = wall
         self._patience_ns = int(worker.hang_timeout_ns * wall.rate)
+        self._watch_ns = max(1, self._patience_ns // WATCHES)
         self._is_fed_by_others = inbox is not None
         self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
         self._since_ns: dict[int, int] = {}
@@ -160,6 +165,7 @@ class WallLoop(KernelLoop):
         while (until_ns := self._until_ns()) is not None or self._since_ns or self._awaits_drain:
             found = self._wait(until_ns)
             now_ns = max(self._wall.now_ns(), self._kernel.now_ns)
+            self._excuse(until_ns, now_ns)
             events = [event for finding in found for event in finding(now_ns)]
             events += self._hung(now_ns)
             is_over = Drain() in events
@@ -186,6 +192,7 @@ class WallLoop(KernelLoop):
         times = [self._planned_ns()]
         if self._since_ns:
             times.append(min(self._since_ns.values()) + self._patience_ns)
+            times.append(self._wall.now_ns() + self._watch_ns)
         return min((time for time in times if time is not None), default=None)
 
     def _wait(self, until_ns: int | None) -> list[Finding]:
@@ -223,6 +230,12 @@ class WallLoop(KernelLoop):
         if self._since_ns.pop(job, None) is None:
             return ()
         return self._streams.reported(job, now_ns)
+
+    def _excuse(self, until_ns: int | None, now_ns: int) -> None:
+        """Give jobs back the time in which nothing ran, if the driver was to wake up long ago."""
+        if until_ns is not None and now_ns - until_ns > self._watch_ns:
+            for job in self._since_ns:
+                self._since_ns[job] += now_ns - until_ns
 
     def _hung(self, now_ns: int) -> list[Event]:
         overdue = [
