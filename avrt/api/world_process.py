@@ -79,7 +79,7 @@ def _info(channel: Channel, messages: int) -> TopicInfo:
 
 def main() -> int:
     path, scene, seed, seconds, passes = sys.argv[1:]
-    with suppress(BrokenPipeError, KeyboardInterrupt), Path(path).open("wb") as out:
+    with suppress(BrokenPipeError), Path(path).open("wb") as out:
         produce(out, scene, int(seed), float(seconds), int(passes))
     return 0
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, cast
@@ -64,14 +65,20 @@ class WorldReader:
         path.touch()
         given = [str(path), scene, str(seed), str(seconds), str(passes)]
         command = [sys.executable, "-m", "avrt.api.world_process", *given]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - our own
+        self._process = subprocess.Popen(  # noqa: S603 - our own
+            command, stdout=subprocess.PIPE, start_new_session=True
+        )
         self._made_ns: list[tuple[int, int]] = []  # host time, how far it was then
         self._listener = threading.Thread(target=self._listen, name="avrt-world", daemon=True)
         self._listener.start()
         self._file = path.open("rb")
-        self._drives = 0
-        self._topics, self._channels, self._latched = cast("Header", self._load(self._file))
-        self._aside_topics = set(truth_topics(self))
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            self._drives = 0
+            self._topics, self._channels, self._latched = cast("Header", self._load(self._file))
+            self._aside_topics = set(truth_topics(self))
+            self._folder.cleanup()  # both have the file open: a run that is killed leaves none
+            undo.pop_all()
 
     def wait_ahead(
         self,

@@ -32,9 +32,9 @@ from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker, message_of
-from avrt.errors import raised_by
+from avrt.errors import FaultError, raised_by
 from avrt.exec.process import set_threads
-from avrt.exec.runner import HANG_TIMEOUT_NS, describe
+from avrt.exec.runner import HANG_TIMEOUT_NS, describe, guarded
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
 from avrt.metrics.progress import progress_of
@@ -164,6 +164,7 @@ class _Run:
         self._ended = threading.Event()
         self._drained = False
         self._boxes = {source.name: Mailbox() for source in spec.sources}
+        self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
         self._ready = threading.Event()
         if not feeds:
@@ -189,9 +190,9 @@ class _Run:
             )
             for feed in self._feeds
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             while not self._ready.wait(LOOK_SECONDS):
                 pass
             driver.start()
@@ -204,10 +205,10 @@ class _Run:
             self._look_on()
         finally:
             self._stopped.set()
-            for feed in self._feeds:
-                feed.close()
+            self._close_feeds()
         for thread in threads:
-            thread.join(CLOSE_SECONDS)
+            if thread.is_alive():
+                thread.join(CLOSE_SECONDS)
         if self._raised is not None:
             raise self._raised
         self._conclude()
@@ -301,9 +302,16 @@ class _Run:
 
     def _stop(self) -> None:
         self._stopped.set()
-        for feed in self._feeds:
-            feed.close()
         self._inbox.put(self._drain)
+        self._close_feeds()
+
+    def _close_feeds(self) -> None:
+        """Close each feed once; what the first fault of one was is told."""
+        while self._unclosed:
+            feed = self._unclosed.pop(0)
+            done = guarded(feed.close, (KeyboardInterrupt,))
+            if isinstance(done, FaultError):
+                self._result.source_faults.setdefault(feed.name, done.detail)
 
     def _conclude(self) -> None:
         """Take down what only the end knows, once everything noted is written."""

@@ -11,6 +11,9 @@ publication time: releases never move to when the driver woke, and decisions fol
 and from when jobs were reported ended. A job that ended in time and is reported after its due time
 is late, and counted as reported late.
 
+A driver that comes later than a WATCHES-th of the hang timeout did not run, nor did the stages, for
+all it knows (the process was stopped, or its host): no job loses its patience in that time.
+
 What other threads have to tell comes through one inbox, each piece as a call that makes the events
 of the moment at which the driver finds it: a job that ended, a sensor's message, a device that
 works again.
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 TOLD_LATE_NS = NS_PER_MS
 LATE_KEPT = 10_000
+WATCHES = 10
 Finding: TypeAlias = Callable[[int], Sequence[Event]]
 """Makes the events of what happened, given the pipeline time at which the driver finds it."""
 Inbox: TypeAlias = SimpleQueue[Finding]
@@ -146,6 +150,7 @@ class WallLoop(KernelLoop):
         self._streams = worker
         self._wall = wall
         self._patience_ns = int(worker.hang_timeout_ns * wall.rate)
+        self._watch_ns = max(1, self._patience_ns // WATCHES)
         self._is_fed_by_others = inbox is not None
         self._inbox: Inbox = SimpleQueue() if inbox is None else inbox
         self._since_ns: dict[int, int] = {}  # in order of dispatch, so the first is the oldest
@@ -167,6 +172,7 @@ class WallLoop(KernelLoop):
                 return
             found = self._wait(until_ns)
             now_ns = max(self._wall.now_ns(), self._now_ns)
+            self._excuse(until_ns, now_ns)
             events, is_over = self._happened(found, now_ns)
             if planned_ns is not None and planned_ns <= now_ns:
                 self._catch_up(now_ns - bool(events))
@@ -190,7 +196,8 @@ class WallLoop(KernelLoop):
         if not self._since_ns:
             return planned_ns
         patience_end_ns = next(iter(self._since_ns.values())) + self._patience_ns
-        return patience_end_ns if planned_ns is None else min(planned_ns, patience_end_ns)
+        look_ns = min(patience_end_ns, self._wall.now_ns() + self._watch_ns)
+        return look_ns if planned_ns is None else min(planned_ns, look_ns)
 
     def _wait(self, until_ns: int | None) -> list[Finding]:
         """Return what has come, waiting for the first of it or until a time."""
@@ -258,6 +265,12 @@ class WallLoop(KernelLoop):
         for since_ns in self._since_ns.values():
             return now_ns - since_ns >= self._patience_ns
         return False
+
+    def _excuse(self, until_ns: int | None, now_ns: int) -> None:
+        """Give jobs back the time in which nothing ran, if the driver was to wake up long ago."""
+        if until_ns is not None and now_ns - until_ns > self._watch_ns:
+            for job in self._since_ns:
+                self._since_ns[job] += now_ns - until_ns
 
     def _hung(self, now_ns: int) -> list[Event]:
         overdue = [

@@ -37,6 +37,25 @@ class Silent(avrt.Source):
         self.closed.set()
 
 
+class Unplugged(Counting):
+    """A sensor that does not open, and cannot be closed therefore, as documented sources are."""
+
+    def open(self):
+        raise OSError("no such port")
+
+    def close(self):
+        self.bus.shutdown()
+
+
+class Closing(Silent):
+    """A sensor that cannot be closed twice, and says so."""
+
+    def close(self):
+        assert not self.closed.is_set(), "closed twice"
+        super().close()
+        raise OSError("cannot be closed")
+
+
 class Broken(Counting):
     def read(self):
         if self.left == 1:

@@ -112,6 +112,20 @@ def test_a_source_that_raises_is_told_and_the_rest_goes_on(pipeline):
     assert "unplugged" in anomaly.detail
 
 
+@pytest.mark.parametrize(
+    ("source", "what"), [("Unplugged", "no such port"), ("Closing", "cannot be closed")]
+)
+def test_a_source_that_cannot_be_opened_or_closed_is_told_and_the_run_goes_on(
+    pipeline, source, what
+):
+    pipeline.add(lambda: 1, name="beat", period="10 ms", wcet="1 ms", deadline="10 s")
+    report = fed(pipeline, source).run(duration="100 ms")
+    (anomaly,) = report.summary.anomalies
+    assert anomaly.kind == "source_failed"
+    assert what in anomaly.detail
+    assert report.jobs["open"] == 0
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_run_whose_sensor_is_silent(pipeline, tmp_path):
     """NOD-03: whatever the run waits for, it ends, and the record is whole."""

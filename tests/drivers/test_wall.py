@@ -318,3 +318,31 @@ def test_a_job_has_its_patience_from_when_it_began_however_late_the_driver_was()
     assert late == 80
     assert worker.given_up == []
     assert [outcome for _, outcome, _ in outcomes(calls)] == ["met"]
+
+
+class Stopping(FakeWall):
+    """A wall whose process, stages and all, is stopped once, at 10 and for 200."""
+
+    stop = 200
+
+    def take(self, inbox, until_ns):
+        if self.stop and self.ends and min(until_ns, self.ends[0][0]) > 10:
+            self.ends = [(end + self.stop, *rest) for end, *rest in self.ends]
+            self.at, self.stop = 10 + self.stop, 0
+        return super().take(inbox, until_ns)
+
+
+def test_a_job_has_its_patience_apart_from_time_in_which_the_process_was_stopped():
+    """Of 20 it had 10 when everything stood still; what never ends is given up all the same."""
+    spec = Bench(stage("see", "lidar", deadline_ns=500)).spec
+    feed = [(0, Arrived("lidar", 0, 0, 0, -1))]
+    worker = Costs({"see": 20}, Stopping())
+    calls, _ = wall_run(spec, worker, feed, patience_ns=50)
+    assert worker.given_up == []
+    assert outcomes(calls) == [(0, "met", 220)]
+
+    worker = Costs({"see": 300}, Stopping())
+    wall_run(spec, worker, feed, patience_ns=50)
+    ((job, at_ns),) = worker.given_up
+    assert job == 0
+    assert 250 - 5 <= at_ns <= 250 + 5  # the driver looks every 5

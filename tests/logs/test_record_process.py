@@ -105,6 +105,16 @@ def test_a_process_that_is_gone_is_told_as_a_failure_to_write(tmp_path):
     record.close()
 
 
+@pytest.mark.parametrize("ask", [RemoteRecord.settled, RemoteRecord.close])
+def test_a_record_that_failed_keeps_no_descriptor(tmp_path, ask):
+    record = opened(RemoteRecord, tmp_path / "run.mcap")
+    record._process.kill()
+    with pytest.raises(OSError, match="exit code -9"):
+        ask(record)
+    assert record._process.stdin.closed
+    assert record._process.stdout.closed
+
+
 @pytest.mark.parametrize(
     ("payload", "known"),
     [

@@ -1,6 +1,8 @@
 """The world that is made while it is read is the drive that is written, and says when it is not."""
 
+import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,30 @@ def test_a_process_that_ends_too_soon_is_told():
         world._process.wait()
         with pytest.raises(InputError, match="the process that makes it ended with exit code -9"):
             list(world.messages())
+
+
+@pytest.mark.slow
+def test_it_leaves_nothing_if_killed_and_hears_no_ctrl_c_of_the_run():
+    """A world that Ctrl-C ended was waited for for ever where the program handles Ctrl-C itself."""
+    with WorldReader("cut_in", 0, SECONDS) as world:
+        assert os.getsid(world._process.pid) != os.getsid(0)
+        assert not Path(world._folder.name).exists()
+        assert list(world.messages())
+
+
+def test_one_that_is_interrupted_while_it_begins_is_closed(monkeypatch):
+    made = []
+
+    def interrupt(world, _file):
+        made.append(world)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(WorldReader, "_load", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        WorldReader("cut_in")
+    assert made[0]._process.returncode is not None
+    assert not made[0]._listener.is_alive()
+    assert made[0]._file.closed
 
 
 def test_a_scene_that_there_is_none_of_is_refused():

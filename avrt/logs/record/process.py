@@ -68,7 +68,6 @@ class RemoteRecord:
         answer = self._answer()
         if answer != READY:
             self._is_closed = True
-            self._process.stdin.close()
             raise SpecError(self._ended(answer))
 
     def input(self, topic: str, raw: RawMessage) -> None:
@@ -140,17 +139,21 @@ class RemoteRecord:
 
     def _end(self) -> str:
         """Take the last answer and wait for the end; return what went wrong."""
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
+        self._close_pipe()
         return self._ended(self._answer())
 
     def _ended(self, answer: object) -> str:
         """Wait for the process after its last answer; return that."""
+        self._close_pipe()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
         return str(answer)
+
+    def _close_pipe(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
 
     def _answer(self) -> object:
         assert self._process.stdout is not None
