@@ -162,7 +162,7 @@ def _summary(inputs: LiveInputs, result: RunResult, conditions: Mapping[str, str
         "measured",
         conditions,
         end_ns=result.end_ns,
-        topics=inputs.topics(result.dropped),
+        topics=inputs.topics(result.taken, result.dropped),
         anomalies=anomalies,
         decisions=result.decisions,
         payloads=result.payloads,

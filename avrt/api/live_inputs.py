@@ -130,14 +130,23 @@ class LiveInputs:
         odd = [] if self._log is None else self._log.anomalies
         return [*from_zero(self._contradictions, self.zero_ns), *odd]
 
-    def topics(self, dropped: Mapping[str, int]) -> dict[str, TopicCount]:
+    def topics(self, taken: Mapping[str, int], dropped: Mapping[str, int]) -> dict[str, TopicCount]:
         """Return what came, and what of it was lost; a live run leaves nothing unread.
 
-        `dropped` counts by source what gave way to newer messages.
+        Args:
+            taken: by source, messages that the kernel was told of; more were read ahead.
+            dropped: by source, messages that gave way to newer ones.
         """
         counts = {} if self._log is None else self._log.topics()
-        lost = {source.topic: dropped.get(source.name, 0) for source in self.spec.sources}
-        return {topic: _received(count, lost.get(topic, 0)) for topic, count in counts.items()}
+        names = {source.topic: source.name for source in self.spec.sources}
+        return {
+            topic: _received(
+                count,
+                taken.get(names.get(topic, ""), count.delivered),
+                dropped.get(names.get(topic, ""), 0),
+            )
+            for topic, count in counts.items()
+        }
 
     def _open(self, opened: ExitStack) -> LogReader | None:
         """Open what feeds the sources that do not read their own sensors."""
@@ -186,11 +195,6 @@ def _encoded(
     return encoded(topic, frame, reading, zero_ns + capture_ns, zero_ns + at_ns)
 
 
-def _received(count: TopicCount, dropped: int) -> TopicCount:
-    return replace(
-        count,
-        messages=count.delivered + count.lost,
-        delivered=count.delivered - dropped,
-        lost=count.lost + dropped,
-        unread=0,
-    )
+def _received(count: TopicCount, taken: int, dropped: int) -> TopicCount:
+    lost = count.lost + dropped
+    return replace(count, messages=taken + lost, delivered=taken, lost=lost, unread=0)

@@ -33,7 +33,7 @@ from avrt.drivers.revival import Revival
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker, message_of
 from avrt.errors import FaultError, raised_by
-from avrt.exec.process import set_threads
+from avrt.exec.process import ended_as_by_ctrl_c, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, describe, guarded
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, both
@@ -126,7 +126,7 @@ def live(
         )
         try:
             worker.warm()
-            with host:
+            with host, ended_as_by_ctrl_c():
                 _Run(spec, worker, feeds, wall, options, result, backlog, recorder, host).run()
         finally:
             worker.close()
@@ -164,6 +164,7 @@ class _Run:
         self._ended = threading.Event()
         self._drained = False
         self._boxes = {source.name: Mailbox() for source in spec.sources}
+        self._taken = dict.fromkeys(self._boxes, 0)
         self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
         self._ready = threading.Event()
@@ -231,6 +232,7 @@ class _Run:
         if letter is None:
             return ()
         message, item = letter
+        self._taken[name] += 1
         self._recorder.input(item)
         return (self._worker.arrival(message),)
 
@@ -324,5 +326,5 @@ class _Run:
         result.resources = self._host.load(misses, self._wall.host_ns, self._loop.late)
         result.decisions = self._journal.digest
         result.wakeup_late_ns = self._loop.late_ns
-        result.dropped = self._dropped
+        result.taken, result.dropped = self._taken, self._dropped
         result.damage = next((f.damage for f in self._feeds if f.damage is not None), None)

@@ -27,6 +27,7 @@ class RunResult:
         not_recorded: by stage, outputs that are not in the record, and why the first is not.
         wakeup_late_ns: at the wall clock, how long after each planned instant the driver was there,
             pipeline ns; empty in virtual time.
+        taken: by live source, messages that the kernel was told of.
         dropped: by live source, messages that gave way to newer ones before the driver took them.
         source_faults: by live source, what it raised; it delivered nothing after that.
         conditions: what a live run was granted by its host, and what it asks for.
@@ -43,6 +44,7 @@ class RunResult:
     interrupted: bool = False
     not_recorded: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     wakeup_late_ns: Distribution = field(default_factory=Distribution)
+    taken: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     source_faults: dict[str, str] = field(default_factory=dict)
     record_failure: str = ""

@@ -67,6 +67,23 @@ def quick_switching(seconds: float = SWITCH_SECONDS) -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
+@contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, with which systemd and containers stop a process, do what Ctrl-C does.
+
+    Outside the main thread, and where the program handles SIGTERM itself, nothing changes.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 class Interrupts:
     """Ctrl-C raises KeyboardInterrupt in `check` and inside `allowed`, and is kept until then.
 

@@ -62,6 +62,8 @@ def test_messages_come_when_they_come_and_never_before(
 def test_a_duration_ends_the_releases(make_drive, pipeline):
     report = pipeline.run(make_drive(50), rate=20, duration="1 s")
     assert report.jobs["released"] == 10
+    topic = report.summary.topics["/lidar"]
+    assert (topic.messages, topic.delivered, topic.lost, topic.unread) == (10, 10, 0, 0)
     assert report.jobs["open"] == 0
 
 
@@ -140,6 +142,19 @@ def test_ctrl_c_ends_a_run_whose_sensor_is_silent(pipeline, tmp_path):
     report = fed(pipeline, "Silent").run(record=out, look=stop)
     assert report.summary.interrupted
     assert verify(out).equal
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does(pipeline):
+    looks = []
+
+    def stop(progress):
+        looks.append(progress)
+        if len(looks) == 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    report = fed(pipeline, "Silent").run(look=stop)
+    assert report.summary.interrupted
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 @pytest.mark.slow
@@ -236,8 +251,8 @@ def test_a_job_that_is_lost_with_its_device_is_forgotten(make_drive, monkeypatch
     made, gate = [], threading.Event()
 
     class Kept(live.StageWorker):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
+        def __init__(self, *arguments, **keys):
+            super().__init__(*arguments, **keys)
             made.append(self)
 
     monkeypatch.setattr(live, "StageWorker", Kept)
