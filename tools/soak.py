@@ -1,7 +1,7 @@
 """A long live run beside busy processes: what grows, what drifts, and whether everything adds up.
 
     python tools/soak.py [--seconds 180] [--hogs 1] [--json FILE]        as a vehicle would run
-    python tools/soak.py --frames 100000 [--rate 400]                    as fast as frames come
+    python tools/soak.py --frames 100000 [--rate 200]                    so many frames, quickly
     python tools/soak.py --pipeline FILE --log LOG --loops N             a pipeline of one's own
 
 Without a pipeline of one's own, a source gives small clouds to a stage and a second one reads what
@@ -197,7 +197,7 @@ def run(options: argparse.Namespace, hogs: list[subprocess.Popen[bytes]]) -> dic
         pipeline = avrt.Pipeline.load(options.pipeline)
         keys = {"log": options.log, "loops": options.loops, "rate": options.rate or 1.0}
     else:
-        rate = options.rate or (400.0 if options.frames else 20.0)
+        rate = options.rate or (200.0 if options.frames else 20.0)
         count = options.frames or math.ceil(options.seconds * rate)
         pipeline, keys = light(count, rate), {}
     if options.seconds and not options.frames:
