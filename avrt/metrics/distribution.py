@@ -3,7 +3,8 @@
 Percentiles are by nearest rank (the smallest value with at least that share of the values at or
 below it). Up to KEPT_MAX values every figure shown is one that was measured. Of more, which only a
 long live run has, older ones are kept as counts of values rounded up to SIGNIFICANT_BITS binary
-digits: percentiles are then at most 0.1 % too high, and the maximum stays exact.
+digits: percentiles are then at most 0.4 % too high, and the maximum stays exact. A dictionary of
+some hundred counts is smaller than the values; with 11 digits it was larger.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import ceil
 
 PERCENTILES = (50, 95, 99)
 KEPT_MAX = 65_536
-SIGNIFICANT_BITS = 11
+SIGNIFICANT_BITS = 9
 
 
 class Distribution:

@@ -68,7 +68,7 @@ def test_one_value_is_every_percentile():
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=200), st.integers(2, 60))
-def test_of_more_values_than_are_kept_percentiles_are_a_thousandth_too_high_at_most(values, kept):
+def test_of_more_values_than_are_kept_percentiles_are_little_too_high(values, kept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "KEPT_MAX", kept)
         summary = distribution(values).summary()
@@ -76,12 +76,12 @@ def test_of_more_values_than_are_kept_percentiles_are_a_thousandth_too_high_at_m
     assert summary["max"] == max(values)
     for share in PERCENTILES:
         exact = nearest_rank(values, share)
-        assert exact <= summary[f"p{share}"] <= exact + abs(exact) / 1000 + 0.5
+        assert exact <= summary[f"p{share}"] <= exact + abs(exact) / 256 + 0.5
 
 
 def test_memory_is_bounded_however_many_values_there_are(monkeypatch):
     monkeypatch.setattr(module, "KEPT_MAX", 100)
     figures = distribution(range(100_000, 300_000, 7))
     assert len(figures._values) < 100
-    assert len(figures._rounded) < 2000
+    assert len(figures._rounded) < 600
     assert len(figures) == len(figures.values) == len(range(100_000, 300_000, 7))
