@@ -56,6 +56,7 @@ def test_nothing_grows_with_the_frames(make_pipeline, tmp_path, monkeypatch, is_
 
     monkeypatch.setattr(live, "Passing", Kept)
     monkeypatch.setattr("avrt.metrics.streams.LOOK_BACK_NS", WINDOW_NS)
+    monkeypatch.setattr("avrt.drivers.wall.LATE_KEPT", A_FEW)
     limits = partial(FlightLimits, before_ns=WINDOW_NS, after_ns=WINDOW_NS)
     monkeypatch.setattr("avrt.api.live.FlightLimits", limits)
 
