@@ -82,6 +82,13 @@ def test_of_more_values_than_are_kept_percentiles_are_little_too_high(values, ke
 def test_memory_is_bounded_however_many_values_there_are(monkeypatch):
     monkeypatch.setattr(module, "KEPT_MAX", 100)
     figures = distribution(range(100_000, 300_000, 7))
-    assert len(figures._values) < 100
+    assert len(list(figures._exact())) < 100
     assert len(figures._rounded) < 600
     assert len(figures) == len(figures.values) == len(range(100_000, 300_000, 7))
+
+
+@given(st.integers(0, 3 * module.BLOCK), st.integers(1, 200))
+def test_the_newest_values_are_the_last_ones_in_order(count, wanted):
+    figures = distribution(range(count))
+    assert figures.newest(wanted) == tuple(range(count))[-wanted:]
+    assert figures.values == tuple(range(count))
