@@ -141,7 +141,7 @@ def test_a_live_run_without_a_record_leaves_one_of_its_miss(make_drive, make_pip
 
     pipeline = make_pipeline()
     pipeline.add(failing, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
-    report = pipeline.run(make_drive(8), rate=50, flight=tmp_path / "flight")
+    report = pipeline.run(make_drive(8), rate=10, flight=tmp_path / "flight")
     (path,) = report.data["flight"]["files"]
     summary = read_summary(path)
     assert summary.figures.jobs()["aborted"] == 1
