@@ -38,8 +38,8 @@ def test_json_is_one_object_with_what_only_a_live_run_knows(call, make_drive, wr
 
 
 def test_a_stage_that_fails_leaves_a_flight_record(call, make_drive, write_pipeline, tmp_path):
-    pipeline = write_pipeline(run="stages.py:fails")
-    done = call("run", pipeline, "--log", make_drive(3), "--rate", "20")
+    pipeline = write_pipeline(run="stages.py:fails", deadline="1 s")
+    done = call("run", pipeline, "--log", make_drive(3), "--rate", "2")
     assert done.code == 0
     (record,) = (tmp_path / "flight").iterdir()
     assert record.name in done.out
