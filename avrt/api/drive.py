@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.logs.writer import LogWriter
-from avrt.payload import CameraInfo, Fix, Imu, PointCloud, Speed, Targets, Truth
+from avrt.payload import Truth
 from avrt.units import NS_PER_S
 from avrt.world import MOUNTINGS, VEHICLE, EgoPose, World, make_scene, readings
 
@@ -65,23 +65,12 @@ def add_reading(log: Encoder, reading: Reading) -> None:
     topic, frame = reading.topic, reading.frame
     stamp_ns, log_ns = START_NS + reading.stamp_ns, START_NS + reading.log_ns
     match reading.payload:
-        case PointCloud() as cloud:
-            xyz, intensity, seconds = cloud.xyz, cloud.intensity, cloud.seconds
-            log.add_cloud(topic, frame, stamp_ns, xyz, intensity, seconds=seconds, log_ns=log_ns)
         case bytes() as jpeg:
             log.add_jpeg(topic, frame, stamp_ns, jpeg, log_ns=log_ns)
-        case CameraInfo() as info:
-            log.add_camera_info(topic, frame, stamp_ns, info, log_ns=log_ns)
-        case Targets() as targets:
-            log.add_targets(topic, frame, stamp_ns, targets, log_ns=log_ns)
-        case Imu() as imu:
-            log.add_imu(topic, frame, stamp_ns, imu, log_ns=log_ns)
-        case Fix() as fix:
-            log.add_fix(topic, frame, stamp_ns, fix, log_ns=log_ns)
-        case Speed() as speed:
-            log.add_speed(topic, frame, stamp_ns, speed, log_ns=log_ns)
         case Truth() as truth:
             log.add_truth(topic, frame, stamp_ns, truth)
         case EgoPose() as ego:
             pose = (*ego.place, *ego.quaternion)
             log.add_odometry(topic, (MAP, frame), stamp_ns, pose, ego.motion)
+        case payload:
+            log.add(topic, frame, stamp_ns, payload, log_ns)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from avrt import clock
 from avrt.api.preparation import calibrated, copy_truth, from_zero
-from avrt.api.raw_messages import encoded
+from avrt.api.raw_messages import RawMessages
 from avrt.api.world_reader import WorldReader
 from avrt.config.binding import build_source
 from avrt.drivers.feeds import LogFeed, SourceFeed
@@ -96,7 +96,7 @@ class LiveInputs:
         for source in self.spec.sources:
             if source.run:
                 made = pipeline.placed(partial(build_source, source, folder))
-                encode = partial(_encoded, source, self.zero_ns)
+                encode = _Encoding(source, self.zero_ns)
                 feeds.append(SourceFeed(source.name, source.frame, made, encode))
         return feeds
 
@@ -188,11 +188,26 @@ class LiveInputs:
         return MergedLog(reader, sources, passes)
 
 
-def _encoded(
-    source: SourceSpec, zero_ns: int, reading: Reading, capture_ns: int, at_ns: int
-) -> RawMessage:
-    topic, frame = source.topic or f"/{source.name}", reading.frame or source.frame
-    return encoded(topic, frame, reading, zero_ns + capture_ns, zero_ns + at_ns)
+class _Encoding:
+    """Gives each reading of a source the form that it has in the record."""
+
+    def __init__(self, source: SourceSpec, zero_ns: int) -> None:
+        self._topic = source.topic or f"/{source.name}"
+        self._frame = source.frame
+        self._zero_ns = zero_ns
+        self._made: list[RawMessage] = []
+        self._encoder = RawMessages(self._made.append)
+
+    def __call__(self, reading: Reading, capture_ns: int, at_ns: int) -> RawMessage:
+        """Encode a reading, from when it was captured and when it came, pipeline ns.
+
+        Raises:
+            SpecError: it is no payload that a source can give.
+        """
+        stamp_ns, log_ns = self._zero_ns + capture_ns, self._zero_ns + at_ns
+        frame = reading.frame or self._frame
+        self._encoder.add(self._topic, frame, stamp_ns, reading.payload, log_ns)
+        return self._made.pop()
 
 
 def _received(count: TopicCount, taken: int, dropped: int) -> TopicCount:

@@ -149,15 +149,14 @@ class SourceFeed:
         self._source.open()
 
     def run(self, deliver: Deliver, wall: WallClock, stopped: threading.Event) -> None:
-        sequence = 0
         while not stopped.is_set() and (reading := self._source.read()) is not None:
             now_ns = wall.now_ns()
             capture_ns = now_ns - int(reading.age_ns * wall.rate)
-            raw = replace(self._encode(reading, capture_ns, now_ns), sequence=sequence)
+            raw = self._encode(reading, capture_ns, now_ns)
             deliver(
                 SourceMessage(
                     source=self.name,
-                    sequence=sequence,
+                    sequence=raw.sequence,
                     log_ns=now_ns,
                     capture_ns=capture_ns,
                     raw_header_ns=capture_ns,
@@ -166,7 +165,6 @@ class SourceFeed:
                     raw=raw,
                 )
             )
-            sequence += 1
 
     def close(self) -> None:
         self._source.close()

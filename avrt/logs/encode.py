@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
+from avrt.errors import SpecError
 from avrt.logs.ros.message import (
     cloud_message,
     cloud_rows,
@@ -35,14 +36,14 @@ from avrt.logs.ros.types import (
     known_types,
 )
 from avrt.logs.truth import truth_message
-from avrt.payload import PointCloud
+from avrt.payload import CameraInfo, Fix, Image, Imu, PointCloud, Speed, Targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from avrt.payload import CameraInfo, Fix, Image, Imu, Speed, Targets, Truth
+    from avrt.payload import Truth
 
     Pose = tuple[float, float, float, float, float, float, float]
 
@@ -52,6 +53,32 @@ class Encoder(ABC):
 
     def __init__(self) -> None:
         self._store = known_types()
+
+    def add(self, topic: str, frame: str, stamp_ns: int, payload: object, log_ns: int) -> None:
+        """Add what a sensor measured: one of `avrt.payload`, of a kind that some source has.
+
+        Raises:
+            SpecError: it is none of them.
+        """
+        match payload:
+            case PointCloud() as cloud:
+                xyz, intensity, times = cloud.xyz, cloud.intensity, cloud.seconds
+                self.add_cloud(topic, frame, stamp_ns, xyz, intensity, seconds=times, log_ns=log_ns)
+            case Image() as image:
+                self.add_image(topic, frame, stamp_ns, image, log_ns=log_ns)
+            case CameraInfo() as info:
+                self.add_camera_info(topic, frame, stamp_ns, info, log_ns=log_ns)
+            case Targets() as targets:
+                self.add_targets(topic, frame, stamp_ns, targets, log_ns=log_ns)
+            case Imu() as imu:
+                self.add_imu(topic, frame, stamp_ns, imu, log_ns=log_ns)
+            case Fix() as fix:
+                self.add_fix(topic, frame, stamp_ns, fix, log_ns=log_ns)
+            case Speed() as speed:
+                self.add_speed(topic, frame, stamp_ns, speed, log_ns=log_ns)
+            case other:
+                what = f"a source gives a payload of its type, found {type(other).__name__}"
+                raise SpecError(what)
 
     def add_cloud(  # noqa: PLR0913 - what a sweep has
         self,

@@ -40,10 +40,7 @@ def test_what_is_written_is_read_back(tmp_path, name):
     kind, payload = SENSORS[name]
     path = tmp_path / "log.mcap"
     with LogWriter(path) as log:
-        add = {
-            Imu: log.add_imu, Fix: log.add_fix, Speed: log.add_speed, Targets: log.add_targets,
-        }[type(payload)]  # fmt: skip
-        add("/topic", "frame", START_NS, payload, log_ns=START_NS + 5)
+        log.add("/topic", "frame", START_NS, payload, START_NS + 5)
     with open_log(path) as log:
         (message,) = log.messages()
         decoded = decode(message, kind)
@@ -51,6 +48,14 @@ def test_what_is_written_is_read_back(tmp_path, name):
     for written, read in zip(fields(payload), fields(decoded.payload), strict=True):
         assert (written is None) == (read is None)
         assert written is None or np.allclose(written, read, equal_nan=True)
+
+
+def test_what_no_sensor_measures_is_refused(tmp_path):
+    with (
+        LogWriter(tmp_path / "log.mcap") as log,
+        pytest.raises(SpecError, match="payload of its type, found dict"),
+    ):
+        log.add("/topic", "frame", START_NS, {"x": 1.0}, START_NS)
 
 
 def test_a_sweep_keeps_what_it_has(tmp_path):
