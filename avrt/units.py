@@ -14,6 +14,7 @@ NS_PER_S = NS_PER_UNIT["s"]
 NS_PER_MS = NS_PER_UNIT["ms"]
 
 NS_MAX = 2**63 - 1
+NEVER_NS = 1 << 62  # later than any run, with room for sums
 
 NUMBER_PATTERN = r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})"
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})[ \t]*([A-Za-z]{{1,8}})")

@@ -18,13 +18,14 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from avrt.units import NEVER_NS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from avrt.drivers.plain import PlainTask
     from avrt.model.records import Outcome
 
-NEVER_NS = 1 << 62
 OPEN = -1  # end of a job that has none yet, and who is on a stream where nobody is
 
 

@@ -19,6 +19,7 @@ from avrt.model.events import Drain, Event, Hung, SegmentEnded
 from avrt.model.segments import split
 from avrt.model.spec import placed_supplies
 from avrt.model.supply import end_ns, given_ns
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from avrt.kernel import Kernel
     from avrt.model.spec import PipelineSpec
     from avrt.model.supply import Supply
-
-NEVER_NS = 1 << 62
 
 
 class VirtualWorker(Worker, Protocol):

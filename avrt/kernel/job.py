@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from avrt.model.supply import given_ns
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Key = tuple[int, int]  # the policy's key of a job; lower runs first
 
-NEVER_NS = 1 << 62
 MOVES_MAX = 8
 
 

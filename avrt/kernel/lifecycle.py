@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.kernel import segments
-from avrt.kernel.job import NEVER_NS, Course
+from avrt.kernel.job import Course
 from avrt.kernel.monitor import Window, explain_miss
 from avrt.kernel.notices import dispatch_of, record_of
 from avrt.kernel.policy import latest_start_ns
@@ -19,6 +19,7 @@ from avrt.kernel.timers import BUDGET, DUE, SHED, START
 from avrt.model.commands import Abort, Preempt, Record, Resume
 from avrt.model.records import OverrunRecord
 from avrt.model.supply import end_ns
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

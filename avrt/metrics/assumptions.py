@@ -43,13 +43,13 @@ from avrt.model.events import (
 )
 from avrt.model.records import JobRecord
 from avrt.model.scenario import NO_OVERHEADS, OverheadSpec
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from avrt.model.spec import PipelineSpec
 
-NEVER_NS = 1 << 62
 FREE = OverheadSpec()
 MOVES = frozenset((Dispatch, Preempt, Resume, Abort))
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.metrics.broken import Broken
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from avrt.model.events import Arrived
     from avrt.model.spec import PipelineSpec, SourceSpec
-
-NEVER_NS = 1 << 62
 
 
 class Messages:
