@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from avrt.drivers.prefetch import prefetched
 from avrt.errors import InputError
 from avrt.logs.merge import SourceMessage
-from avrt.metrics.distribution import Distribution
-from avrt.units import NS_PER_S
+from avrt.units import NEVER_NS, NS_PER_S
 
 if TYPE_CHECKING:
     import threading
@@ -61,11 +60,7 @@ class Feed(Protocol):
 
 
 class LogFeed:
-    """Messages with log times, each delivered when that time has come.
-
-    Attributes:
-        late_ns: how long after its log time each message was delivered, pipeline ns.
-    """
+    """Messages with log times, each delivered when that time has come."""
 
     name = "log"
 
@@ -77,14 +72,14 @@ class LogFeed:
     ) -> None:
         """Deliver the messages of a log that come before `until_ns`, all when None.
 
+        A log that goes on at that time is a feed until then, and no shorter.
         What is put into `aside` meanwhile is kept for the record, and no stage reads it.
         """
         self._log = log
         self._ahead: Generator[SourceMessage] | None = None
         self.aside = aside
-        self._until_ns = until_ns
+        self._until_ns = NEVER_NS if until_ns is None else until_ns
         self.damage: InputError | None = None
-        self.late_ns = Distribution()
 
     def open(self, set_up: Callable[[str], object]) -> None:
         """Begin to read ahead."""
@@ -108,14 +103,10 @@ class LogFeed:
         stopped: threading.Event,
     ) -> None:
         for item in items:
-            if self._until_ns is not None and item.log_ns >= self._until_ns:
+            wait_until(min(item.log_ns, self._until_ns), wall, stopped)
+            if stopped.is_set() or item.log_ns >= self._until_ns:
                 return
-            wait_until(item.log_ns, wall, stopped)
-            if stopped.is_set():
-                return
-            now_ns = wall.now_ns()
-            self.late_ns.add(now_ns - item.log_ns)
-            deliver(replace(item, log_ns=now_ns))
+            deliver(replace(item, log_ns=wall.now_ns()))
 
     def close(self) -> None:
         pass

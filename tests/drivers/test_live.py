@@ -67,6 +67,12 @@ def test_a_duration_ends_the_releases(make_drive, pipeline):
     assert report.jobs["open"] == 0
 
 
+def test_timers_go_on_to_the_end_of_the_time_between_two_messages(make_drive, pipeline):
+    pipeline.add(lambda: 1, name="beat", period="10 ms", wcet="1 ms", deadline="10 s")
+    report = pipeline.run(make_drive(50), rate=2, duration="950 ms")
+    assert report.summary.figures.stages["beat"].jobs()["released"] == 95
+
+
 def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_pipeline):
     """NOD-09: a log that is over, and a timer that could go on for ever."""
     pipeline = make_pipeline()
