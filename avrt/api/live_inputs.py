@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec, SourceSpec
 
 SCENE = "cut_in"
+BEYOND_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +162,8 @@ class LiveInputs:
         if request.log is not None:
             return opened.enter_context(open_log(request.log))
         scene = request.world or self._scene(wanted)
-        seconds = SECONDS_MAX
-        if request.duration_ns is not None:
-            seconds = min(SECONDS_MAX, request.duration_ns / NS_PER_S)
-        reader = WorldReader(scene, request.seed, max(1.0, seconds), self._passes)
-        return opened.enter_context(reader)
+        seconds = min(SECONDS_MAX, self._world_seconds)
+        return opened.enter_context(WorldReader(scene, request.seed, seconds, self._passes))
 
     def _scene(self, wanted: Sequence[SourceSpec]) -> str:
         topics = {sensor.topic for sensor in SENSORS}
@@ -178,9 +176,15 @@ class LiveInputs:
     @property
     def _passes(self) -> int:
         """How many drives the world makes."""
-        if self._request.duration_ns is None:
-            return self._request.loops
-        return ceil(self._request.duration_ns / NS_PER_S / SECONDS_MAX)
+        return ceil(self._world_seconds / SECONDS_MAX)
+
+    @property
+    def _world_seconds(self) -> float:
+        """How long the world goes on: its sensors still measure when the time is up."""
+        request = self._request
+        if request.duration_ns is None:
+            return SECONDS_MAX * request.loops
+        return request.duration_ns / NS_PER_S + BEYOND_SECONDS
 
     def _merged(self, reader: LogReader) -> MergedLog:
         sources = [source for source in self.spec.sources if not source.run]

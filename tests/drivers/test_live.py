@@ -73,6 +73,16 @@ def test_timers_go_on_to_the_end_of_the_time_between_two_messages(make_drive, pi
     assert report.summary.figures.stages["beat"].jobs()["released"] == 95
 
 
+@pytest.mark.slow
+def test_the_world_lasts_until_the_time_is_up():
+    pipeline = avrt.Pipeline("driving")
+    pipeline.source("can", type="can", topic="/vehicle/speed")
+    pipeline.add(lambda: 1, name="beat", period="1 ms", wcet="0.1 ms", deadline="10 s")
+    report = pipeline.run(world="cut_in", duration="1015 ms")
+    assert report.jobs["released"] == 1015
+    assert report.summary.topics["/vehicle/speed"].messages >= 50
+
+
 def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_pipeline):
     """NOD-09: a log that is over, and a timer that could go on for ever."""
     pipeline = make_pipeline()
