@@ -80,7 +80,6 @@ def test_the_world_lasts_until_the_time_is_up():
     pipeline.add(lambda: 1, name="beat", period="1 ms", wcet="0.1 ms", deadline="10 s")
     report = pipeline.run(world="cut_in", duration="1015 ms")
     assert report.jobs["released"] == 1015
-    assert report.summary.topics["/vehicle/speed"].messages >= 50
 
 
 def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_pipeline):
