@@ -5,7 +5,7 @@ Who does what:
 * the driver's thread takes what came out of its inbox, calls the kernel, and starts jobs: nothing
   else, and it never waits for anybody (`wall`);
 * a thread for each feed delivers messages (`feeds`, `mailbox`);
-* a thread for each stage computes (`exec.runner`);
+* a thread for each stage computes (`exec.stream`);
 * one thread writes what happened, some milliseconds later (`backlog`);
 * the caller's thread waits, looks on, and takes Ctrl-C.
 
@@ -162,9 +162,7 @@ class _Run:
         self._recorder = recorder
         self._stopped = threading.Event()
         self._ended = threading.Event()
-        self._drained = False
         self._boxes = {source.name: Mailbox() for source in spec.sources}
-        self._taken = dict.fromkeys(self._boxes, 0)
         self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
         self._ready = threading.Event()
@@ -226,22 +224,12 @@ class _Run:
         self._ended.set()
 
     def _arrived(self, name: str, now_ns: int) -> Sequence[Event]:
-        end_ns = self._loop.end_ns
-        is_late = self._drained or (end_ns is not None and now_ns > end_ns)
-        letter = None if is_late else self._boxes[name].take()
+        letter = None if self._loop.is_over(now_ns) else self._boxes[name].take()
         if letter is None:
             return ()
         message, item = letter
-        self._taken[name] += 1
         self._recorder.input(item)
         return (self._worker.arrival(message),)
-
-    def _drain(self, _now_ns: int) -> Sequence[Event]:
-        """End the releases; what comes later comes too late."""
-        if self._drained:
-            return ()
-        self._drained = True
-        return (Drain(),)
 
     # On the threads of feeds
 
@@ -260,7 +248,7 @@ class _Run:
         with self._lock:
             self._open_feeds -= 1
             if self._open_feeds == 0:
-                self._inbox.put(self._drain)
+                self._inbox.put(_drain)
 
     def _open(self, feed: Feed) -> None:
         self._host.feed(f"feed-{feed.name}")
@@ -304,7 +292,7 @@ class _Run:
 
     def _stop(self) -> None:
         self._stopped.set()
-        self._inbox.put(self._drain)
+        self._inbox.put(_drain)
         self._close_feeds()
 
     def _close_feeds(self) -> None:
@@ -326,5 +314,11 @@ class _Run:
         result.resources = self._host.load(misses, self._wall.host_ns, self._loop.late)
         result.decisions = self._journal.digest
         result.wakeup_late_ns = self._loop.late_ns
-        result.taken, result.dropped = self._taken, self._dropped
+        result.taken = {name: box.taken for name, box in self._boxes.items()}
+        result.dropped = self._dropped
         result.damage = next((f.damage for f in self._feeds if f.damage is not None), None)
+
+
+def _drain(_now_ns: int) -> Sequence[Event]:
+    """End the releases; what comes later comes too late."""
+    return (Drain(),)

@@ -35,6 +35,12 @@ class Mailbox:
         self.delivered = 0
         self.dropped = 0
 
+    @property
+    def taken(self) -> int:
+        """Messages that the driver took."""
+        with self._lock:
+            return self.delivered - self.dropped - len(self._letters)
+
     def put(self, letter: Letter) -> None:
         """Put a message, in place of the oldest if there is no room."""
         with self._lock:

@@ -163,6 +163,10 @@ class WallLoop(KernelLoop):
         self._wall.start()
         self._go_on()
 
+    def is_over(self, now_ns: int) -> bool:
+        """Whether what comes now comes too late: releases have ceased."""
+        return self._drained or (self.end_ns is not None and now_ns > self.end_ns)
+
     def _go_on(self) -> None:
         while True:
             self._drain_at_the_end()

@@ -23,6 +23,7 @@ def test_every_message_is_taken_dropped_or_still_there(puts, size):
             put += 1
         elif (letter := box.take()) is not None:
             taken.append(letter)
+    assert box.taken == len(taken)
     left = []
     while (letter := box.take()) is not None:
         left.append(letter)
