@@ -204,6 +204,7 @@ class _Run:
             self._look_on()
         finally:
             self._stopped.set()
+            self._wall.started.set()  # feeds may still wait for a driver that did not begin
             self._close_feeds()
         for thread in threads:
             if thread.is_alive():
@@ -219,9 +220,12 @@ class _Run:
     # On the driver's thread
 
     def _drive(self) -> None:
-        self._host.driver()
-        self._raised = raised_by(self._loop.run)
+        self._raised = raised_by(self._drive_loop)
         self._ended.set()
+
+    def _drive_loop(self) -> None:
+        self._host.driver()
+        self._loop.run()
 
     def _arrived(self, name: str, now_ns: int) -> Sequence[Event]:
         letter = None if self._loop.is_over(now_ns) else self._boxes[name].take()

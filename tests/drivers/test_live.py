@@ -10,6 +10,7 @@ from mcap.reader import make_reader
 from small_stages import FOREVER_S, failing, total
 
 import avrt
+from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.verify import verify
 from avrt.drivers.whatif import read_recorded, repeat
 from avrt.errors import HardwareFault, SpecError
@@ -80,6 +81,16 @@ def test_the_world_lasts_until_the_time_is_up():
     pipeline.add(lambda: 1, name="beat", period="1 ms", wcet="0.1 ms", deadline="10 s")
     report = pipeline.run(world="cut_in", duration="1015 ms")
     assert report.jobs["released"] == 1015
+
+
+def test_a_driver_that_cannot_begin_ends_the_run(make_drive, pipeline, monkeypatch):
+    def refuse(_host):
+        raise OSError("no rights")
+
+    monkeypatch.setattr(HostWatch, "driver", refuse)
+    with pytest.raises(OSError, match="no rights"):
+        pipeline.run(make_drive(2), rate=20)
+    assert not [t for t in threading.enumerate() if t.name.startswith("avrt-feed")]
 
 
 def test_timers_end_with_the_messages_and_the_report_is_there(make_drive, make_pipeline):
