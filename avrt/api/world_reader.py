@@ -99,15 +99,9 @@ class WorldReader:
         """
         share_left = SHARE_LEFT if has_core else 0.0
         all_ns = self._all_ns if until_ns is None else min(until_ns, self._all_ns)
-        while True:
-            made = self._made_ns
-            if len(made) > 1:
-                (first_ns, from_ns), (last_ns, to_ns) = made[0], made[-1]
-                speed = (to_ns - from_ns) / (last_ns - first_ns)
-                if to_ns >= all_ns * (1 - min(1.0, share_left * speed)):
-                    return
-            if tell is not None and made:
-                tell(made[-1][1])
+        while not self._is_ahead(all_ns, share_left):
+            if tell is not None and self._made_ns:
+                tell(self._made_ns[-1][1])
             self._wait()
 
     def topics(self) -> dict[str, TopicInfo]:
@@ -145,6 +139,15 @@ class WorldReader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _is_ahead(self, all_ns: int, share_left: float) -> bool:
+        """Return whether all is made, or will be in time at a share of the speed so far."""
+        made = self._made_ns
+        if not made:
+            return False
+        (first_ns, from_ns), (last_ns, to_ns) = made[0], made[-1]
+        speed = (to_ns - from_ns) / max(1, last_ns - first_ns)
+        return to_ns >= all_ns * (1 - min(1.0, share_left * speed))
+
     def _listen(self) -> None:
         """Note how far the world is."""
         assert self._process.stdout is not None
@@ -156,16 +159,22 @@ class WorldReader:
         """Return the next item, waiting until it is whole."""
         while True:
             place = file.tell()
+            code = self._process.poll()  # before reading: what it wrote until its end is there
             try:
                 return pickle.load(file)  # noqa: S301 - our own process wrote it
             except (EOFError, pickle.UnpicklingError):
+                if code is not None:
+                    raise _ended(code) from None
                 file.seek(place)
                 self._wait()
 
     def _wait(self) -> None:
         """Wait a little for the process, which must be there or have done everything."""
-        code = self._process.poll()
-        if code:
-            what = f"the process that makes it ended with exit code {code}"
-            raise InputError(what, "the built-in world")
+        if code := self._process.poll():
+            raise _ended(code)
         clock.sleep(POLL_SECONDS)
+
+
+def _ended(code: int) -> InputError:
+    what = f"the process that makes it ended with exit code {code}"
+    return InputError(what, "the built-in world")

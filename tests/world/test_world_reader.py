@@ -47,6 +47,21 @@ def test_a_process_that_ends_too_soon_is_told():
 
 
 @pytest.mark.slow
+def test_one_that_was_read_to_its_end_is_not_waited_for():
+    with WorldReader("cut_in", 0, SECONDS) as world:
+        assert list(world.messages())
+        with pytest.raises(InputError, match="ended with exit code 0"):
+            list(world.messages())
+
+
+@pytest.mark.slow
+def test_a_drive_without_a_cloud_is_waited_for_to_its_end():
+    with WorldReader("cut_in", 0, 0.01) as world:
+        world.wait_ahead(None, has_core=True)
+        assert list(world.messages())
+
+
+@pytest.mark.slow
 def test_it_leaves_nothing_if_killed_and_hears_no_ctrl_c_of_the_run():
     """A world that Ctrl-C ended was waited for for ever where the program handles Ctrl-C itself."""
     with WorldReader("cut_in", 0, SECONDS) as world:
