@@ -22,6 +22,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from avrt import clock
 from avrt.drivers.backlog import Passing
 from avrt.drivers.execution import MeasuredTiming
 from avrt.drivers.host_watch import HostWatch
@@ -40,7 +41,7 @@ from avrt.logs.record.journal import Journal, both
 from avrt.metrics.progress import progress_of
 from avrt.metrics.run import RunFigures
 from avrt.model.events import Drain
-from avrt.units import NS_PER_S
+from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
 
-LOOK_SECONDS = 0.25
+LOOK_NS = 250 * NS_PER_MS
 CLOSE_SECONDS = 1.0
 
 
@@ -161,13 +162,11 @@ class _Run:
         self._backlog = backlog
         self._recorder = recorder
         self._stopped = threading.Event()
-        self._ended = threading.Event()
+        self._has_ended = False
+        self._bell: SimpleQueue[None] = SimpleQueue()
         self._boxes = {source.name: Mailbox() for source in spec.sources}
         self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
-        self._ready = threading.Event()
-        if not feeds:
-            self._ready.set()
         self._lock = threading.Lock()
         self._raised: BaseException | None = None
         self._progress: Progress | None = None
@@ -192,14 +191,14 @@ class _Run:
         try:
             for thread in threads:
                 thread.start()
-            while not self._ready.wait(LOOK_SECONDS):
-                pass
+            while self._unready_feeds:
+                clock.take(self._bell, LOOK_NS)
             driver.start()
             self._look_on()
         except KeyboardInterrupt:
             self._result.interrupted = True
             self._stop()
-            if not driver.is_alive() and not self._ended.is_set():
+            if not driver.is_alive() and not self._has_ended:
                 driver.start()
             self._look_on()
         finally:
@@ -221,7 +220,8 @@ class _Run:
 
     def _drive(self) -> None:
         self._raised = raised_by(self._drive_loop)
-        self._ended.set()
+        self._has_ended = True
+        self._bell.put(None)
 
     def _drive_loop(self) -> None:
         self._host.driver()
@@ -241,8 +241,7 @@ class _Run:
         raised = raised_by(partial(self._open, feed))
         with self._lock:
             self._unready_feeds -= 1
-            if self._unready_feeds == 0:
-                self._ready.set()
+        self._bell.put(None)
         if raised is None:
             self._wall.started.wait()
             deliver = partial(self._deliver, feed)
@@ -269,7 +268,7 @@ class _Run:
     def _look_on(self) -> None:
         """Wait for the driver to end; look at the figures, and at the time, meanwhile."""
         until_ns, look = self._options.duration_ns, self._options.look
-        while not self._ended.wait(self._wait_seconds(until_ns)):
+        while not self._ends_within(self._wait_ns(until_ns)):
             now_ns = self._wall.now_ns()
             if until_ns is not None and now_ns >= until_ns:
                 self._stop()
@@ -280,6 +279,15 @@ class _Run:
                 if self._progress is not None:
                     look(self._progress)
 
+    def _ends_within(self, wait_ns: int) -> bool:
+        """Wait for the driver to end; return whether it has.
+
+        What Ctrl-C interrupts must hold no lock then, as an Event in Python may.
+        """
+        if not self._has_ended:
+            clock.take(self._bell, wait_ns)
+        return self._has_ended
+
     def _take_stock(self, now_ns: int) -> None:
         """See how the run stands, on the thread that keeps the figures."""
         progress = progress_of(self._result.figures, now_ns, self._loop.late_ns)
@@ -289,10 +297,10 @@ class _Run:
     def _dropped(self) -> dict[str, int]:
         return {name: box.dropped for name, box in self._boxes.items() if box.dropped}
 
-    def _wait_seconds(self, until_ns: int | None) -> float:
+    def _wait_ns(self, until_ns: int | None) -> int:
         if until_ns is None or not self._wall.started.is_set():
-            return LOOK_SECONDS
-        return max(0.0, min(LOOK_SECONDS, self._wall.host_left_ns(until_ns) / NS_PER_S))
+            return LOOK_NS
+        return max(0, min(LOOK_NS, self._wall.host_left_ns(until_ns)))
 
     def _stop(self) -> None:
         self._stopped.set()
