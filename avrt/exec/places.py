@@ -89,10 +89,8 @@ def works(kind: str) -> bool:
 
 def places_of(spec: PipelineSpec, stage: StageSpec) -> Mapping[str, Callable[[], Place]]:
     """Return what makes the place of a stage on each device that it may run on, by name."""
-    homes = {spec.device(segment.device) for segment in stage.segments} or {
-        spec.device(stage.device)
-    }
-    devices = dict.fromkeys(place for home in homes for place in spec.places(home))
+    homes = [segment.device for segment in stage.segments] or [stage.device]
+    devices = dict.fromkeys(place for home in homes for place in spec.places(spec.device(home)))
     return {device.name: partial(_place, device, stage, urgency(spec, stage)) for device in devices}
 
 
