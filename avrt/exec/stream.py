@@ -127,13 +127,7 @@ class Stream:
         """Go to a device; return the fault if that fails."""
         if device not in self._places or (device in self._made and device == self._device):
             return None
-        start_ns = clock.now_ns()
-        fault = guarded(partial(self._go, device))
-        if not isinstance(fault, FaultError):
-            return None
-        log.warning("stage %s cannot go to %s: %s", self.name, device, fault)
-        end_ns = clock.now_ns()
-        return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
+        return self._fault_of(partial(self._go, device), f"go to {device}")
 
     def _go(self, device: str) -> None:
         place = self._made.get(device) or self._places[device]()
@@ -156,11 +150,15 @@ class Stream:
         """Give the stage its first state back; return the fault if that fails."""
         if self._fresh is None:
             return None
+        return self._fault_of(lambda: self._stage.thaw(copy.deepcopy(self._fresh)), "begin anew")
+
+    def _fault_of(self, call: Callable[[], object], what: str) -> Result | None:
+        """Make a call before a job; return its fault, which takes the place of the job."""
         start_ns = clock.now_ns()
-        fault = guarded(lambda: self._stage.thaw(copy.deepcopy(self._fresh)))
+        fault = guarded(call)
         if not isinstance(fault, FaultError):
             return None
-        log.warning("stage %s cannot begin anew: %s", self.name, fault)
+        log.warning("stage %s cannot %s: %s", self.name, what, fault)
         end_ns = clock.now_ns()
         return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
 
