@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from avrt.errors import AvrtError, FaultError
 from avrt.exec.runner import guarded
-from avrt.logs.record.run_record import NO_FORM
+from avrt.logs.record.run_record import NO_FORM, LeftOut
 from avrt.metrics.incidents import INCIDENTS, told
 from avrt.model.commands import Record as RecordCommand
 from avrt.payload.size import size_bytes
@@ -93,7 +93,7 @@ class FlightRecorder:
         self.paths: list[Path] = []
         self.unwritten = 0
         self.failure = ""
-        self.left_out: dict[str, tuple[int, str]] = {}
+        self.left_out = LeftOut()
 
     # What a run record takes
 
@@ -177,9 +177,7 @@ class FlightRecorder:
         """Write an output; one that cannot be encoded is counted, and the others go on."""
         done = guarded(lambda: record.output(stage, message), (OSError,))
         if done is not True:
-            why = done.detail if isinstance(done, FaultError) else NO_FORM
-            count, why = self.left_out.get(stage, (0, why))
-            self.left_out[stage] = (count + 1, why)
+            self.left_out.add(stage, done.detail if isinstance(done, FaultError) else NO_FORM)
 
     def _attempt(self, call: Callable[[], object]) -> None:
         """Write something; what cannot be written is told once, and nothing is after it."""

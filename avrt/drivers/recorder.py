@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from avrt.drivers.backlog import Backlog, Waiting
 from avrt.errors import AvrtError, FaultError, raised_by
 from avrt.exec.runner import guarded
-from avrt.logs.record.run_record import EXECUTION, NO_FORM
+from avrt.logs.record.run_record import EXECUTION, NO_FORM, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class Recorder:
         self._record = record
         self._is_vital = is_vital
         self._newest: dict[str, RawMessage] = {}
-        self.not_recorded: dict[str, tuple[int, str]] = {}
+        self.not_recorded = LeftOut()
         self.failure: BaseException | None = None
         self._backlog = Waiting() if backlog is None and record is not None else backlog
 
@@ -118,9 +118,9 @@ class Recorder:
             raise self.failure
         assert self._backlog is not None
         if self.failure is not None:
-            self._leave_out(name, "the record could not be written")
+            self.not_recorded.add(name, "the record could not be written")
         elif not self._backlog.put_message(partial(self._write, call)):
-            self._leave_out(name, "too many messages waited to be written")
+            self.not_recorded.add(name, "too many messages waited to be written")
 
     def _write(self, call: Callable[[], object]) -> None:
         if self.failure is None and (raised := raised_by(call)) is not None:
@@ -131,11 +131,7 @@ class Recorder:
     def _output(self, record: Record, stage: str, message: Message[object]) -> None:
         done = guarded(lambda: record.output(stage, message), (OSError, AvrtError))
         if done is not True:
-            self._leave_out(stage, done.detail if isinstance(done, FaultError) else NO_FORM)
-
-    def _leave_out(self, name: str, why: str) -> None:
-        known, why = self.not_recorded.get(name, (0, why))
-        self.not_recorded[name] = (known + 1, why)
+            self.not_recorded.add(stage, done.detail if isinstance(done, FaultError) else NO_FORM)
 
 
 def _is_of_the_disk(error: BaseException) -> bool:

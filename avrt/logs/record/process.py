@@ -23,7 +23,7 @@ import numpy as np
 from avrt.errors import AvrtError, FaultError, SpecError, raised_by
 from avrt.logs.record.frames import read_frame, write_frame
 from avrt.logs.record.payload_json import to_json
-from avrt.logs.record.run_record import NO_FORM, RunRecord
+from avrt.logs.record.run_record import NO_FORM, LeftOut, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from avrt.logs.raw import RawMessage
     from avrt.model.message import Message
 
-LeftOut = dict[str, tuple[int, str]]
 Beginning = tuple["Path", int, dict[str, str], str, str | None]
 PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 CONTAINERS = frozenset((list, tuple, dict))
@@ -99,7 +98,7 @@ class RemoteRecord:
         """
         self._send("settled")
         answer = self._answer()
-        if not isinstance(answer, dict):
+        if not isinstance(answer, LeftOut):
             self._is_closed = True
             raise OSError(self._ended(answer))
         return answer
@@ -194,7 +193,7 @@ class _Writer:
     def __init__(self, record: RunRecord, answers: int) -> None:
         self._record = record
         self._answers = answers
-        self._left_out: LeftOut = {}
+        self._left_out = LeftOut()
 
     def run(self, pipe: int) -> str:
         """Write everything; return what went wrong."""
@@ -227,8 +226,7 @@ class _Writer:
         if isinstance(raised, OSError):
             raise raised
         if done != [True]:
-            known, why = self._left_out.get(stage, (0, _why(raised)))
-            self._left_out[stage] = (known + 1, why)
+            self._left_out.add(stage, _why(raised))
 
 
 def _why(raised: BaseException | None) -> str:

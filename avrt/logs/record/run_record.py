@@ -45,6 +45,14 @@ FRAME = "vehicle"
 NO_FORM = "it has no form in JSON"
 
 
+class LeftOut(dict[str, tuple[int, str]]):
+    """By stage or source, how many messages are not in a record and why the first is not."""
+
+    def add(self, name: str, why: str) -> None:
+        known, first = self.get(name, (0, why))
+        self[name] = (known + 1, first)
+
+
 class Record(Protocol):
     """What takes a run while it goes on; see `RunRecord` for what each call means."""
 
