@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.drive import write_drive
+from avrt.cli.driving import finish
 from avrt.cli.output import add_json_option, progress_bar, show, show_json
-from avrt.cli.replay import finish
 from avrt.cli.verify import describe, exit_code
 from avrt.drivers.verify import verify
 from avrt.errors import SpecError

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.arguments import timing_run
-from avrt.cli.output import (
-    add_json_option,
-    add_trace_option,
-    progress_bar,
-    show,
-    show_json,
-    stdout_kept,
-)
-from avrt.cli.page import add_page_option, recorded_for
-from avrt.errors import DamagedInputError
-from avrt.exec.runner import HANG_TIMEOUT_NS
-from avrt.report.page import write_page
-from avrt.report.terminal import broken_promises, render
-from avrt.units import format_ns
+from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.output import add_trace_option, progress_bar, stdout_kept
+from avrt.cli.page import recorded_for
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -61,20 +49,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
-    parser.add_argument(
-        "--hang-timeout",
-        default=format_ns(HANG_TIMEOUT_NS),
-        metavar="TIME",
-        help="host time after which a stage counts as hung (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--fail-on-miss",
-        action="store_true",
-        help="exit 1 if a job was not met or a chain promise was broken (a stage with guarantee "
-        "hard does so in any case)",
-    )
-    add_page_option(parser)
-    add_json_option(parser)
+    add_drive_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -104,11 +79,7 @@ def run(options: Namespace) -> int:
     others = (options.log, options.pipeline, options.trace, timing_run(options.timing))
     with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
-        if record != options.out:
-            report.summary.record = None
-        if options.report is not None:
-            assert record is not None
-            write_page(options.report, record, report.summary)
+        leave_page(options, report, record, wanted=options.out)
     return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
 
 
@@ -127,24 +98,3 @@ def _replay(options: Namespace, record: Path | None) -> Report:
             progress=progress,
             trace=options.trace,
         )
-
-
-def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
-    """Print a report and return the exit code that it deserves."""
-    if as_json:
-        show_json(report.data)
-    else:
-        show(render(report.summary))
-    if report.summary.interrupted:
-        return 130
-    if report.summary.record_failure:
-        print("avrt: exit 1: the record could not be written", file=sys.stderr)
-        return 1
-    broken = fail_on_miss and report.summary.figures.broken_promises
-    if broken or report.summary.broken_guarantees:
-        print(f"avrt: exit 1: {broken_promises(report.summary)}", file=sys.stderr)
-        return 1
-    if report.damage is not None:
-        return report.damage.exit_code
-    lost = sum(topic.lost for topic in report.summary.topics.values())
-    return DamagedInputError.exit_code if lost else 0

@@ -11,14 +11,12 @@ from rich.console import Console
 from rich.live import Live
 
 from avrt.api import Pipeline
-from avrt.cli.output import add_json_option, stdout_kept
-from avrt.cli.page import add_page_option, recorded_for
-from avrt.cli.replay import finish
+from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.output import stdout_kept
+from avrt.cli.page import recorded_for
 from avrt.exec.realtime import passive_openmp
-from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.live_table import live_table
-from avrt.report.page import write_page
-from avrt.units import NS_PER_S, format_ns
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
@@ -57,19 +55,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--force", action="store_true", help="run even what is known to miss, see avrt check"
     )
-    parser.add_argument(
-        "--hang-timeout",
-        default=format_ns(HANG_TIMEOUT_NS),
-        metavar="TIME",
-        help="host time after which a stage counts as hung (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--fail-on-miss",
-        action="store_true",
-        help="exit 1 if a job was not met or a chain promise was broken",
-    )
-    add_page_option(parser)
-    add_json_option(parser)
+    add_drive_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -122,11 +108,7 @@ def run(options: Namespace) -> int:
                 preparing=preparing,
                 look=look,
             )
-        if record != options.record:
-            report.summary.record = None
-        if options.report is not None:
-            assert record is not None
-            write_page(options.report, record, report.summary)
+        leave_page(options, report, record, wanted=options.record)
     return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
 
 
