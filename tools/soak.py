@@ -9,7 +9,7 @@ that made, beside a timer stage of 100 Hz. Prints a verdict for each property, e
 broken:
 
 * memory: a line through the second half's samples rises by no more than twice its standard error
-  and what figures may keep (8 bytes a value, at most 64 KiB values of each kind);
+  and what figures may keep (8 bytes a value, so many of each kind as `KEPT_MAX` says);
 * descriptors: as many at the end as after the first tenth;
 * timer: release k is at offset + k periods exactly, and the count is what the time holds;
 * outcomes: they sum to what was released, and nothing is open;
@@ -38,6 +38,7 @@ from avrt.device.resources import ResourceMonitor
 from avrt.drivers.conditions import read_conditions
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_file import RunFile
+from avrt.metrics.distribution import KEPT_MAX
 from avrt.model.commands import Record
 from avrt.model.records import JobRecord
 from avrt.payload import PointCloud
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 VALUE_BYTES = 8
 KINDS = 9  # distributions that take a value a job: response, execution, host, start, gaps, late
-VALUES_MAX = 65_536
 BEAT_MS = 10
 SLACK_MIB_H = 1.0  # pages are what is counted: 4 KiB in three minutes are 0.08 MiB/h
 BEHIND_S = 0.1  # a source that is later than this leaves the rest out
@@ -140,7 +140,7 @@ def memory(samples: list[ResourceSample], jobs: int, stages: int) -> Verdict:
         [(sample.rss_bytes or 0) / MIB for sample in half],
     )
     hours = (samples[-1].at_ns - samples[0].at_ns) / NS_PER_S / 3600
-    kept_mib = VALUE_BYTES * KINDS * min(jobs, stages * VALUES_MAX) / MIB
+    kept_mib = VALUE_BYTES * KINDS * min(jobs, stages * KEPT_MAX) / MIB
     allowed = kept_mib / hours + SLACK_MIB_H
     told = (
         f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), figures may keep "
