@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 PARTS = ("reporting", "idle", "waiting", "handing_over")
 LOOK_BACK_NS = 30 * NS_PER_S
-"""Work that is reported so long after it ended is counted as if it had been alone."""
+EDGES_MAX = 8192
+"""Work that is reported so long, or so many jobs' edges, after it ended counts as done alone."""
 
 
 @dataclass(slots=True)
@@ -79,8 +80,8 @@ def gap_before(record: JobRecord, began_ns: int, last_ns: int, told_ns: int) -> 
 class SideBySide:
     """How much of the time in which some stream works has two or more at work.
 
-    Work is told in the order of its reports and may have begun earlier; what lies LOOK_BACK_NS
-    behind the newest is settled and forgotten.
+    Work is told in the order of its reports and may have begun earlier; what lies LOOK_BACK_NS or
+    EDGES_MAX edges behind the newest is settled and forgotten.
     """
 
     def __init__(self) -> None:
@@ -105,8 +106,10 @@ class SideBySide:
         return rest._shared_ns / rest._busy_ns if rest._busy_ns else None
 
     def _settle(self, until_ns: int | None) -> None:
-        """Take in the edges before a time, all of them when None."""
-        while self._edges and (until_ns is None or self._edges[0][0] < until_ns):
+        """Take in the edges before a time and the oldest of too many, all of them when None."""
+        while self._edges and (
+            until_ns is None or self._edges[0][0] < until_ns or len(self._edges) > EDGES_MAX
+        ):
             at_ns, change = heappop(self._edges)
             self._busy_ns += (at_ns - self._since_ns) * (self._at_work > 0)
             self._shared_ns += (at_ns - self._since_ns) * (self._at_work > 1)

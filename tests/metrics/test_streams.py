@@ -64,8 +64,9 @@ def test_side_by_side_is_what_a_grid_says(spans):
     assert found.share() == pytest.approx(expected)
 
 
-def test_what_lies_far_behind_is_settled_and_forgotten(monkeypatch):
-    monkeypatch.setattr(module, "LOOK_BACK_NS", 100)
+@pytest.mark.parametrize(("name", "most"), [("LOOK_BACK_NS", 100), ("EDGES_MAX", 40)])
+def test_what_lies_far_behind_is_settled_and_forgotten(monkeypatch, name, most):
+    monkeypatch.setattr(module, name, most)
     found = SideBySide()
     for at in range(0, 100_000, 10):
         found.add(at, at + 6)
