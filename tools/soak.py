@@ -9,7 +9,8 @@ that made, beside a timer stage of 100 Hz. Prints a verdict for each property, e
 broken:
 
 * memory: a line through the second half's samples rises by no more than twice its standard error
-  and what figures may keep (8 bytes a value, so many of each kind as `KEPT_MAX` says);
+  and what is kept up to a bound: values of figures (8 bytes, `KEPT_MAX` of each kind) and samples
+  of the host (two a second for an hour, by the run and by this tool);
 * descriptors: as many at the end as after the first tenth;
 * timer: release k is at offset + k periods exactly, and the count is what the time holds;
 * outcomes: they sum to what was released, and nothing is open;
@@ -34,7 +35,7 @@ import numpy as np
 
 import avrt
 from avrt import clock
-from avrt.device.resources import ResourceMonitor
+from avrt.device.resources import SAMPLES_MAX, ResourceMonitor
 from avrt.drivers.conditions import read_conditions
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_file import RunFile
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 VALUE_BYTES = 8
 KINDS = 9  # distributions that take a value a job: response, execution, host, start, gaps, late
+SAMPLE_BYTES = 450  # with its numbers
+MONITORS = 2
 BEAT_MS = 10
 SLACK_MIB_H = 1.0  # pages are what is counted: 4 KiB in three minutes are 0.08 MiB/h
 BEHIND_S = 0.1  # a source that is later than this leaves the rest out
@@ -140,11 +143,13 @@ def memory(samples: list[ResourceSample], jobs: int, stages: int) -> Verdict:
         [(sample.rss_bytes or 0) / MIB for sample in half],
     )
     hours = (samples[-1].at_ns - samples[0].at_ns) / NS_PER_S / 3600
-    kept_mib = VALUE_BYTES * KINDS * min(jobs, stages * KEPT_MAX) / MIB
-    allowed = kept_mib / hours + SLACK_MIB_H
+    values = VALUE_BYTES * KINDS * min(jobs, stages * KEPT_MAX)
+    kept = values + SAMPLE_BYTES * MONITORS * min(len(samples), SAMPLES_MAX)
+    kept_mib_h = kept / MIB / hours
+    allowed = kept_mib_h + SLACK_MIB_H
     told = (
-        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), figures may keep "
-        f"{kept_mib / hours:.2f}; {(half[-1].rss_bytes or 0) / MIB:.1f} MiB at the end"
+        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), what is kept up to a bound "
+        f"{kept_mib_h:.2f}; {(half[-1].rss_bytes or 0) / MIB:.1f} MiB at the end"
     )
     return Verdict("memory", line.slope <= allowed + 2 * line.error, told)
 
