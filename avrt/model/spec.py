@@ -130,9 +130,14 @@ class SyncSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedundancySpec:
-    """The stage runs `copies` times per activation and one decision is made over the outputs."""
+    """The stage runs `copies` times per activation and one decision is made over the outputs.
+
+    Attributes:
+        decide_ns: how long before the deadline the decision is made over what is there by then.
+    """
 
     copies: int
+    decide_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

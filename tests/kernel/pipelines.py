@@ -268,7 +268,7 @@ def _stage(pick, limits, name, producers, devices):
         keys["sync"] = SyncSpec(tolerance_ns=pick((0, 2, 6)), timeout_ns=pick((0, 3, 10)))
     copies = pick(limits.copies)
     if copies > 1:
-        keys["redundancy"] = RedundancySpec(copies=copies)
+        keys["redundancy"] = RedundancySpec(copies=copies, decide_ns=pick((0, 0, 3)))
     window = pick(limits.windows)
     if window is not None:
         keys["misses_max"], keys["window_jobs"] = window
