@@ -145,7 +145,8 @@ class Pretended:
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         return Completed(job, job, at_ns)
 
-    def vote(self, command: Vote) -> Voted:
+    def vote(self, command: Vote, at_ns: int) -> Voted:
+        del at_ns
         return self._voter.vote(command, command.jobs)
 
     def abandon(self, job: int, at_ns: int) -> None:

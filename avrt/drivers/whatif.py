@@ -347,7 +347,7 @@ class _Repeater:
         self._handles[job] = handle
         return handle
 
-    def vote(self, command: Vote) -> Voted:
+    def vote(self, command: Vote, _at_ns: int) -> Voted:
         """Answer as in the run; over outputs that it did not have, with the first."""
         key = self._repeated.log.lineage.origin(command.activation)
         handles = [self._handles[job] for job in command.jobs]

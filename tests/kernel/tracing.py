@@ -123,7 +123,8 @@ class Voter:
         self.votes = 0
         self.decided = set()
 
-    def __call__(self, command):
+    def __call__(self, command, at_ns=0):
+        del at_ns
         self.votes += 1
         choice = self.scenario.votes[self.votes % len(self.scenario.votes)]
         is_silent = choice is None or not command.jobs or command.activation in self.decided
