@@ -112,15 +112,20 @@ class Pipeline:
         A stage that nothing computes yet (no `run`) can be analysed and simulated.
         """
         spec = self.declared
-        for item in spec.stages:
-            if item.run or item.name in self._targets:
-                self._bind(item, binding.check_target, binding.check_binding)
+        for stage in spec.stages:
+            for number, _ in enumerate(stage.task_names):
+                item = stage.copy(number)
+                if item.run or item.name in self._targets:
+                    self._bind(item, binding.check_target, binding.check_binding)
         return spec
 
     def build(self) -> dict[str, BoundStage]:
-        """Return one fresh instance per stage."""
-        stages = self.declared.stages
-        return {s.name: self._bind(s, binding.build_target, binding.build) for s in stages}
+        """Return one fresh instance per task: one a stage, or one a copy of a redundant stage."""
+        return {
+            task: self._bind(stage.copy(number), binding.build_target, binding.build)
+            for stage in self.declared.stages
+            for number, task in enumerate(stage.task_names)
+        }
 
     def replay(  # noqa: PLR0913 - all after the log is optional and named
         self,
@@ -255,7 +260,8 @@ class Pipeline:
         folder = None if self.loaded is None else Path(self.loaded.path).parent
 
         def bind() -> T:
-            if item.name in self._targets:
+            has_runs = item.redundancy is not None and bool(item.redundancy.runs)
+            if item.name in self._targets and not has_runs:
                 return from_target(item, self._targets[item.name])
             return from_run(item, folder)
 

@@ -49,9 +49,10 @@ def built(pipeline: Pipeline, spec: PipelineSpec) -> dict[str, BoundStage]:
     """Return the stages, told where the sensors are."""
     stages = pipeline.build()
     frames = Frames(spec.transforms)
-    for name, stage in stages.items():
-        calibrate = partial(stage.calibrate, frames)
-        pipeline.guarded(name, calibrate, "it cannot be calibrated")
+    for stage in spec.stages:
+        for task in stage.task_names:
+            calibrate = partial(stages[task].calibrate, frames)
+            pipeline.guarded(stage.name, calibrate, "it cannot be calibrated")
     return stages
 
 

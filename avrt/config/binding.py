@@ -27,7 +27,7 @@ from avrt.model.source import Source
 from avrt.model.stage import FunctionStage, Stage, process_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
     from avrt.model.frames import Frames
@@ -63,6 +63,7 @@ class BoundStage(Protocol):
     """A stage ready to run; `process` takes its inputs by keyword and returns a payload."""
 
     output_frame: str
+    accepts: Callable[[object, object | None], bool] | None
 
     def calibrate(self, frames: Frames) -> None: ...
     def place(self, device: str) -> None: ...

@@ -31,6 +31,7 @@ from avrt.config.reader import (
     section,
     text,
 )
+from avrt.config.reference import reference
 from avrt.config.shape import (
     AT_LEAST_ONE,
     DURATION,
@@ -41,7 +42,7 @@ from avrt.config.shape import (
     object_of,
     whole,
 )
-from avrt.config.stage_keys import STAGE_SHAPE, parameters, read_stage, reference
+from avrt.config.stage_keys import STAGE_SHAPE, parameters, read_stage
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import SpecError
 from avrt.model.graph import check

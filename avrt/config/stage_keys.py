@@ -10,7 +10,6 @@ Defaults that depend on other keys:
 from __future__ import annotations
 
 import keyword
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,8 @@ from avrt.config.reader import (
     ratio,
     section,
 )
+from avrt.config.redundancy import REDUNDANCY_KEYS, redundancy
+from avrt.config.reference import reference
 from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, TEXT, by_name, list_of, object_of, whole
 from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 GUARANTEES = {"hard": "continue", "firm": "abort", "soft": "continue", "best_effort": "continue"}
-
-_REFERENCE = re.compile(r"[\w.]+:[A-Za-z_]\w*|[^:\n]+\.py:[A-Za-z_]\w*")
 
 
 def stage_from_keys(
@@ -116,12 +115,6 @@ def _segments(node: Node) -> tuple[SegmentSpec, ...]:
 def _criticality(node: Node) -> Criticality:
     label = one_of(*(level.label for level in Criticality))(node)
     return Criticality[label.replace("-", "_")]
-
-
-def reference(node: Node) -> str:
-    if not isinstance(node.value, str) or _REFERENCE.fullmatch(node.value) is None:
-        raise node.fail(f'expected "package.module:Name" or "file.py:Name", found {node.shown}')
-    return node.value
 
 
 def _as_it_is(node: Node) -> object:
@@ -258,7 +251,13 @@ STAGE_KEYS = (
         about="file of avrt profile -o, whose times are taken in place of the wcet",
         shape=TEXT,
     ),
-    Key("redundancy", "redundancy", Unavailable("redundancy"), about="runs several times"),
+    Key(
+        "redundancy",
+        "redundancy",
+        redundancy,
+        about="runs several times for each release, and one decision is made over the outputs",
+        shape=object_of(REDUNDANCY_KEYS),
+    ),
 )
 SEGMENTED_KEYS = tuple(
     replace(key, example=None) if key.name == "wcet" else key for key in STAGE_KEYS

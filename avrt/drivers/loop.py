@@ -58,8 +58,8 @@ class Worker(Protocol):
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         """Tell how a job whose execution is over ended."""
 
-    def vote(self, command: Vote) -> Voted:
-        """Decide over the outputs of an activation."""
+    def vote(self, command: Vote, at_ns: int) -> Voted:
+        """Answer a question about the outputs of an activation."""
 
     def obey(self, command: Command, at_ns: int) -> Sequence[Event]:
         """Do any other command but a record; return what follows from it at the same instant."""
@@ -153,7 +153,7 @@ class KernelLoop(ABC):
             elif type(command) is Preempt or type(command) is Resume or type(command) is Abort:
                 self._interfere(command, at_ns)
             elif type(command) is Vote:
-                following.append(self._worker.vote(command))
+                following.append(self._worker.vote(command, at_ns))
             else:
                 following += self._worker.obey(command, at_ns)
         return following

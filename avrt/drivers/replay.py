@@ -140,9 +140,6 @@ def _loop(
 def check_drivable(spec: PipelineSpec, clock: WallClock | None) -> None:
     """Refuse what stages that really compute cannot do in this version."""
     for stage in spec.stages:
-        if stage.redundancy is not None:
-            key = ("stages", stage.name, "redundancy")
-            raise SpecError("this version has no voter; remove 'redundancy'", key)
         if clock is not None and stage.segments:
             what = "a stage computes as one piece at the wall clock; remove 'segments'"
             raise SpecError(what, ("stages", stage.name, "segments"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import ModelTiming
 from avrt.drivers.overheads import simulation_loop
+from avrt.drivers.votes import Agreeing
 from avrt.logs.record.journal import Journal
 from avrt.model.commands import Command, Dispatch, Record, Vote
 from avrt.model.events import Arrived, Completed, Event, Failed, Hung, Voted
@@ -135,6 +136,7 @@ class Pretended:
         overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS,
     ) -> None:
         self._execution = execution
+        self._voter = Agreeing()
         self.overheads = overheads
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
@@ -143,8 +145,9 @@ class Pretended:
     def end(self, job: int, at_ns: int) -> Completed | Failed | Hung:
         return Completed(job, job, at_ns)
 
-    def vote(self, command: Vote) -> Voted:
-        return Voted(command.activation, "unanimous", command.jobs[0])
+    def vote(self, command: Vote, at_ns: int) -> Voted:
+        del at_ns
+        return self._voter.vote(command, command.jobs)
 
     def abandon(self, job: int, at_ns: int) -> None:
         pass

@@ -21,11 +21,13 @@ declared wcet, or what the longest job of its task took there if that was longer
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import Work, read_entries, read_works
 from avrt.drivers.virtual import VirtualLoop
+from avrt.drivers.votes import Recalled
 from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal
@@ -67,7 +69,7 @@ class RecordedRun:
     Attributes:
         feed: what came from outside, at the time of the kernel's call.
         works: the work of every dispatched job, by task and root.
-        votes: the decisions over redundant stages, by stage and root.
+        votes: the voter's answers over redundant stages, in order, by stage and root.
         until_ns: before when timer releases happened; None: until the feed was over.
         fresh_handle: the first of the handles that no message of the run had; None where an output
             has the number of its job, as in a simulation, and does so when the run is repeated.
@@ -79,7 +81,7 @@ class RecordedRun:
     zero_ns: int
     feed: Sequence[tuple[int, Event]]
     works: Mapping[Key, Work]
-    votes: Mapping[Key, Voted]
+    votes: Mapping[Key, Sequence[Voted]]
     until_ns: int | None
     fresh_handle: int | None
     log: JobLog
@@ -137,11 +139,11 @@ def recorded_run(
     figures = RunFigures(spec, overheads, is_repeated=WHAT_IF in conditions)
     log = JobLog(spec)
     journal = Journal(watch=figures.watch)
-    votes: dict[Key, Voted] = {}
+    votes: dict[Key, list[Voted]] = defaultdict(list)
     for entry in entries:
         for event in entry.events:
             if isinstance(event, Voted):
-                votes[log.lineage.origin(event.activation)] = event
+                votes[log.lineage.origin(event.activation)].append(event)
         log.take(entry.commands)
         for command in entry.commands:
             figures.take(command)
@@ -270,6 +272,7 @@ class _Repeater:
         self._changed: set[int] = set()
         self._handles: dict[int, int] = {}
         self._fresh = recorded.fresh_handle
+        self._voter = Recalled(recorded.votes, [w.end for w in recorded.works.values()])
 
     def place(self, job: int, segment: int) -> tuple[bool, int, int]:
         """Return where the end of a segment of a job stands among ends of one instant."""
@@ -344,14 +347,11 @@ class _Repeater:
         self._handles[job] = handle
         return handle
 
-    def vote(self, command: Vote) -> Voted:
-        """Decide as the run did; over outputs that it did not have, for the first."""
-        stage, root = self._repeated.log.lineage.origin(command.activation)
-        known = self._recorded.votes.get((stage, root))
+    def vote(self, command: Vote, _at_ns: int) -> Voted:
+        """Answer as in the run; over outputs that it did not have, with the first."""
+        key = self._repeated.log.lineage.origin(command.activation)
         handles = [self._handles[job] for job in command.jobs]
-        if known is not None and known.buffer in {None, *handles}:
-            return Voted(command.activation, known.verdict, known.buffer)
-        return Voted(command.activation, "unanimous", handles[0])
+        return self._voter.vote(command, key, handles)
 
     def abandon(self, job: int, at_ns: int) -> None:
         pass

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from avrt.drivers.ballots import Ballots
 from avrt.drivers.draft import Draft, draft_of, epoch_of
 from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
@@ -50,6 +51,7 @@ class _Running:
     """A job whose computation was started."""
 
     stage: StageSpec
+    task: str
     index: int
     inputs: Inputs
     start_ns: int
@@ -73,7 +75,7 @@ class StageWorker:
 
     heeds = True
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a replay is made of
+    def __init__(  # noqa: PLR0913, PLR0917 - what a run is made of
         self,
         spec: PipelineSpec,
         stages: Mapping[str, BoundStage],
@@ -92,7 +94,7 @@ class StageWorker:
         work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
         whether a digest of all payloads is made.
         """
-        self._stages = {stage.name: stage for stage in spec.stages}
+        self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._timing = timing
         self._figures = figures
         self._recorder = recorder
@@ -107,16 +109,22 @@ class StageWorker:
         self._messages: dict[int, Message[object]] = {}
         self._drafts: dict[int, Draft] = {}
         self._running: dict[int, _Running] = {}
-        self._published = dict.fromkeys(self._stages, 0)
+        self._published = {stage.name: 0 for stage in spec.stages}
         self._epochs = dict.fromkeys(self._stages, 0)
         self.digest = PayloadDigest() if digested else None
-        self._frames = {name: stages[name].output_frame for name in self._stages}
+        accepts = {
+            stage.name: stages[task].accepts
+            for task, stage in self._stages.items()
+            if task == stage.task_names[0]
+        }
+        self._ballots = Ballots(spec, accepts, self._keep, digested=digested)
+        self._frames = {task: stages[task].output_frame for task in self._stages}
         threads = max(device.threads for device in spec.devices)
         self._streams = {
-            name: Stream(
-                name, stages[name], prepare, places_of(spec, stage), threads, digested=digested
+            task: Stream(
+                task, stages[task], prepare, places_of(spec, stage), threads, digested=digested
             )
-            for name, stage in self._stages.items()
+            for task, stage in self._stages.items()
         }
 
     def warm(self) -> None:
@@ -125,7 +133,8 @@ class StageWorker:
         Raises:
             SpecError: a stage fails; names it.
         """
-        for name, stream in self._streams.items():
+        for task, stream in self._streams.items():
+            name = self._stages[task].name
             warmed = stream.warm().result()
             if (fault := warmed.fault) is not None:
                 call = "freeze" if fault.kind == "freeze" else "warm"
@@ -170,9 +179,9 @@ class StageWorker:
             item.name: None if handle is None else self._messages[handle]
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
-        anew = self._begins_anew(stage, inputs)
+        anew = self._begins_anew(command.task, inputs)
         self._running[command.job] = _Running(
-            stage, command.index, inputs, at_ns, command.release_ns, command.device
+            stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
         )
         stream = self._streams[command.task]
         return partial(stream.begin, inputs, told, anew=anew, device=command.device)
@@ -196,16 +205,18 @@ class StageWorker:
         del self._running[job]
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
+            self._ballots.ended(running.task, running.index, job)
             return Failed(job, result.fault.kind)
-        handle = next(self._handles)
-        self._drafts[handle] = draft_of(
+        draft = draft_of(
             running.stage,
             running.inputs,
             result,
-            frame=self._frames[running.stage.name],
+            frame=self._frames[running.task],
             release_ns=running.release_ns,
             start_ns=running.start_ns,
         )
+        handle = self._keep(draft)
+        self._ballots.ended(running.task, running.index, job, handle, draft)
         done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
         return Completed(job, handle, done_ns)
 
@@ -229,21 +240,25 @@ class StageWorker:
         limit = format_ns(self.hang_timeout_ns)
         fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
         result = Result(None, fault, self.hang_timeout_ns)
-        self._note_execution(self._running.pop(job), result, at_ns)
+        running = self._running.pop(job)
+        self._ballots.ended(running.task, running.index, job)
+        self._note_execution(running, result, at_ns)
         return Hung(job)
 
     def forget(self, job: int) -> None:
         """Drop a job that is lost with its device, and what it holds."""
-        del self._running[job]
+        running = self._running.pop(job)
+        self._ballots.ended(running.task, running.index, job)
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
+        self._ballots.ended(running.task, running.index, job)
         result = self._awaited(running)
         if result is not None:
             self._note_execution(running, result, at_ns)
 
-    def vote(self, command: Vote) -> Voted:
-        raise AssertionError(f"replay refuses redundant stages: {command}")
+    def vote(self, command: Vote, at_ns: int) -> Voted:
+        return self._ballots.vote(command, at_ns)
 
     def obey(self, command: Command, at_ns: int) -> list[Event]:
         match command:
@@ -260,6 +275,12 @@ class StageWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
+
+    def _keep(self, draft: Draft) -> int:
+        """Keep an output that is not published yet; return its handle."""
+        handle = next(self._handles)
+        self._drafts[handle] = draft
+        return handle
 
     def _awaited(self, running: _Running) -> Result | None:
         """Return what a job's computation gave, None if it hung; it is waited for once only."""
@@ -289,14 +310,14 @@ class StageWorker:
         fault = None if result.fault is None else str(result.fault)
         shape = input_shape(running.stage, running.inputs)
         self._figures.stages[name].measured(result.host_ns, fault, shape)
-        self._recorder.execution(name, running.index, result, at_ns)
+        self._recorder.execution(running.task, running.index, result, at_ns)
 
-    def _begins_anew(self, stage: StageSpec, inputs: Inputs) -> bool:
+    def _begins_anew(self, task: str, inputs: Inputs) -> bool:
         """Tell whether the job is of a later epoch than any before."""
-        epoch = epoch_of(stage, inputs)
-        if epoch <= self._epochs[stage.name]:
+        epoch = epoch_of(self._stages[task], inputs)
+        if epoch <= self._epochs[task]:
             return False
-        self._epochs[stage.name] = epoch
+        self._epochs[task] = epoch
         return True
 
 

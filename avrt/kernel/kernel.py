@@ -33,7 +33,8 @@ from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
 from avrt.kernel.table import Row
 from avrt.kernel.timers import BUDGET, DUE, SHED
-from avrt.model.commands import Command, Discard, Record, Vote
+from avrt.kernel.voting import Poll, Voting
+from avrt.model.commands import Command, Discard, Record
 from avrt.model.events import (
     Arrived,
     Completed,
@@ -50,7 +51,7 @@ from avrt.model.events import (
     StreamLost,
     Voted,
 )
-from avrt.model.records import FaultRecord, ModeRecord, ResourceRecord, VoteRecord
+from avrt.model.records import FaultRecord, ModeRecord, ResourceRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +82,6 @@ class Kernel:
         self._state = State(Buffers(frozenset(recorded)), mode)
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
-        self._voting: dict[int, Activation] = {}
         self._is_spent = False  # whether a budget ends in this instant
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
@@ -89,6 +89,8 @@ class Kernel:
         self._planned = spec.table is not None
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
+        self._voting = Voting(self._state, self._releases, asks_early=not self._planned)
+        self._releases.opened = self._voting.released
         self._lifecycle.bind = self._releases.bind
         self._lifecycle.released = self._releases.inputs_released
         self._lifecycle.ended = self._activation_ended
@@ -122,7 +124,7 @@ class Kernel:
         """Jobs dispatched whose work has not been reported ended, in order of dispatch."""
         return tuple(self._lifecycle.working)
 
-    def handle(  # noqa: C901 - one step a phase
+    def handle(  # noqa: C901, PLR0912 - one step a phase
         self, at_ns: int, events: Sequence[Event] = ()
     ) -> list[Command]:
         """Move to `at_ns`, take in what happened, and return what to do, in order.
@@ -163,6 +165,8 @@ class Kernel:
             self._judge_noted()
         if stirred or out or self._planned:  # mere time decides nothing but that a start has come
             self._lifecycle.dispatch()
+        if self._voting.stirred:
+            self._voting.ask()
         return out
 
     def snapshot(self) -> object:
@@ -195,7 +199,7 @@ class Kernel:
                 self._faulted(job, "hang", "hang")
                 self._lose_stream(job.task)
             case Voted():
-                self._voted(event)
+                self._voting.voted(event)
             case StreamLost():
                 self._lose_stream(self._tasks[event.stream])
             case DeviceLost():
@@ -216,7 +220,7 @@ class Kernel:
         state = self._state
         job = self._lifecycle.working[event.job]
         job.device_ns = event.device_ns
-        buffer = self._releases.output(job, event.buffer)
+        buffer = self._releases.output(job.activation, event.buffer)
         if not self._lifecycle.completed(job, buffer):
             state.out.append(Discard(job.id))
             state.buffers.drop(buffer, state.out)
@@ -226,33 +230,14 @@ class Kernel:
         self._state.out.append(Record(record))
         self._lifecycle.failed(job, reason)
 
-    def _voted(self, event: Voted) -> None:
-        state = self._state
-        activation = self._voting.pop(event.activation)
-        name = activation.stage.name
-        state.out.append(Record(VoteRecord(activation.id, name, state.now_ns, event.verdict)))
-        for job in activation.jobs:
-            buffer = job.output
-            if buffer is not None and buffer.handle == event.buffer:
-                self._releases.decide(activation, buffer)
-            elif buffer is not None:
-                state.buffers.drop(buffer, state.out)
-        if activation.decision is None:
-            state.underway[name] -= 1
-
     def _activation_ended(self, activation: Activation) -> None:
-        """Decide over an activation whose jobs have all ended."""
-        if activation.stage.redundancy is None:
-            buffer = activation.jobs.pop().output
-            if buffer is not None:
-                self._releases.decide(activation, buffer)
-            else:
-                self._state.underway[activation.stage.name] -= 1
+        """Decide over an activation whose only job has ended, or let the voter decide."""
+        if activation.stage.redundancy is not None:
+            self._voting.job_ended(activation)
             return
-        done = tuple(job.id for job in activation.jobs if job.output is not None)
-        if done:
-            self._voting[activation.id] = activation
-            self._state.out.append(Vote(activation.id, done))
+        buffer = activation.jobs.pop().output
+        if buffer is not None:
+            self._releases.decide(activation, buffer)
         else:
             self._state.underway[activation.stage.name] -= 1
 
@@ -307,6 +292,9 @@ class Kernel:
                     self._releases.timer_fired(subject)
             elif isinstance(subject, Activation):
                 self._releases.publish(subject)
+            elif isinstance(subject, Poll):
+                if not subject.is_judged:
+                    self._voting.time_over(subject)
             elif isinstance(subject, Watch):
                 self._lapsed.append(subject)
             else:
@@ -346,19 +334,27 @@ class Kernel:
 
     def _is_live(self, entry: Entry) -> bool:
         """Whether a timer still means something."""
-        at_ns, phase, _, subject = entry
+        subject = entry[3]
         if isinstance(subject, Job):
-            if subject.outcome is not None or phase == DUE:
-                return subject.outcome is None
-            if phase == BUDGET:
-                return subject.budget_end_ns == at_ns and subject.since_ns is not None
-            return subject.start_ns is None
+            return _is_awaited(entry, subject)
         if isinstance(subject, Watch):  # while work goes on, a waiting head may still read
             may_open = subject.live and bool(self._lifecycle.working)
             return may_open or self._releases.chains.is_open(subject)
         if isinstance(subject, Tick):
             return not self._state.draining
+        if isinstance(subject, Poll):
+            return not subject.is_judged
         return not (isinstance(subject, SyncSet) and subject.released)
+
+
+def _is_awaited(entry: Entry, job: Job) -> bool:
+    """Whether a job's timer still means something."""
+    at_ns, phase, _, _ = entry
+    if job.outcome is not None or phase == DUE:
+        return job.outcome is None
+    if phase == BUDGET:
+        return job.budget_end_ns == at_ns and job.since_ns is not None
+    return job.start_ns is None
 
 
 def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Task]:

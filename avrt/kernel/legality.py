@@ -28,9 +28,10 @@ from avrt.model.events import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from avrt.kernel.job import Activation, Job, Task
+    from avrt.kernel.job import Job, Task
     from avrt.kernel.queues import DeviceQueue
     from avrt.kernel.state import State
+    from avrt.kernel.voting import Voting
 
 
 class Legality:
@@ -43,7 +44,7 @@ class Legality:
         tasks: Mapping[str, Task],
         devices: Mapping[str, DeviceQueue],
         working: Mapping[int, Job],
-        voting: Mapping[int, Activation],
+        voting: Voting,
     ) -> None:
         self._state = state
         self._sources = sources
@@ -82,7 +83,7 @@ class Legality:
             case SegmentEnded():
                 return self._job(event.job, last=False)
             case Voted():
-                return self._vote(event)
+                return self._voting.problem(event)
             case Read():
                 unread = self._state.buffers.is_unread(event.buffer)
                 return "" if unread else "no outside reader holds this buffer"
@@ -117,14 +118,6 @@ class Legality:
             return "nothing arrives after Drain"
         return "" if event.source in self._sources else "no such source"
 
-    def _vote(self, event: Voted) -> str:
-        activation = self._voting.get(event.activation)
-        if activation is None:
-            return "no vote is open on this activation"
-        candidates = [job.output.handle for job in activation.jobs if job.output is not None]
-        selects_one = event.buffer is None or event.buffer in candidates
-        return "" if selects_one else "the vote selects no output of this activation"
-
     def _resource(self, event: StreamLost | DeviceLost | DeviceBack) -> str:
         if isinstance(event, StreamLost):
             task = self._tasks.get(event.stream)
@@ -150,7 +143,8 @@ def _claims(event: Event) -> tuple[tuple[str, object], ...]:
         case Arrived():
             claims = (("buffer", event.buffer),)
         case Voted():
-            claims = (("vote", event.activation),)
+            made = () if event.buffer is None else (("buffer", event.buffer),)
+            claims = (("vote", event.activation), *made)
         case Read():
             claims = (("read", event.buffer),)
         case StreamLost():

@@ -39,7 +39,8 @@ class Lifecycle:
         working: jobs whose work is dispatched and not reported ended, by id.
         bind: gives a job's activation its sampled inputs at first dispatch; returns the reason to
             skip the job, or "".
-        ended: called when a job's outcome is decided.
+        ended: called when the outcome of an activation's last job is decided, or of any job of a
+            redundant stage.
         released: called when no work reads an activation's inputs any more.
     """
 
@@ -374,7 +375,7 @@ class Lifecycle:
         if job.start_ns is None:
             self._leave_inputs(activation)
         activation.open_jobs -= 1
-        if activation.open_jobs == 0:
+        if activation.open_jobs == 0 or activation.stage.redundancy is not None:
             self.ended(activation)
 
     def _leave_inputs(self, activation: Activation) -> None:

@@ -20,6 +20,8 @@ from avrt.model.commands import Publish, Record
 from avrt.model.records import SyncRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Task
     from avrt.kernel.lifecycle import Lifecycle
@@ -56,7 +58,13 @@ class Route:
 
 
 class Releases:
-    """The wiring of one pipeline, its timers, its synchronised sets and its chains."""
+    """The wiring of one pipeline, its timers, its synchronised sets and its chains.
+
+    Attributes:
+        opened: called with each activation of a redundant stage before its jobs are admitted.
+    """
+
+    opened: Callable[[Activation], None]
 
     def __init__(
         self, spec: PipelineSpec, state: State, lifecycle: Lifecycle, tasks: list[Task]
@@ -113,9 +121,8 @@ class Releases:
         buffer.planned_ns = release_ns
         self._distribute(buffer, release_ns)
 
-    def output(self, job: Job, handle: int) -> Buffer:
+    def output(self, activation: Activation, handle: int) -> Buffer:
         """Register what a job made; it rests on what its inputs rest on."""
-        activation = job.activation
         heads = self.chains.carried(activation) if self._has_chains else NO_HEADS
         return self._state.buffers.make(handle, activation.stage.name, activation.capture_ns, heads)
 
@@ -246,6 +253,8 @@ class Releases:
             )
             self._jobs += 1
             task.released += 1
+        if stage.redundancy is not None:
+            self.opened(activation)
         skip = self.bind(activation) if self._binds_early[index] else ""
         for job in tuple(jobs):
             self._lifecycle.admit(job, skip)

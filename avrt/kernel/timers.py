@@ -1,19 +1,19 @@
 """Everything that is due at a known time, in one heap.
 
 Entries at one time are ordered by phase, as the contract orders an instant: deadlines and aborts,
-publications at deadlines, shedding, timer releases; planned starts of a table only wake the kernel,
-since every call has its dispatch pass. Timeouts of synchronised sets, budgets and promises of
-chains are only noted here and judged later in the instant, because an arrival or a publication at
-that instant keeps them. A driver that wakes late meets the entries in the order of their nominal
-times within each phase. An entry whose subject has moved on (a job that ended or lost its slot,
-a set that was released) is dropped when it is met.
+last times to vote, publications at deadlines, shedding, timer releases; planned starts of a table
+only wake the kernel, since every call has its dispatch pass. Timeouts of synchronised sets, budgets
+and promises of chains are only noted here and judged later in the instant, because an arrival or a
+publication at that instant keeps them. A driver that wakes late meets the entries in the order of
+their nominal times within each phase. An entry whose subject has moved on (a job that ended or lost
+its slot, a set that was released, a vote that is decided) is dropped when it is met.
 """
 
 from __future__ import annotations
 
 from heapq import heappush
 
-DUE, PUBLISH, SHED, SYNC, RELEASE, BUDGET, CHAIN, START = range(8)
+DUE, VOTE, PUBLISH, SHED, SYNC, RELEASE, BUDGET, CHAIN, START = range(9)
 
 Entry = tuple[int, int, int, object]
 

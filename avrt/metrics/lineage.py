@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from avrt.model.commands import Publish, Record
+from avrt.model.commands import Publish, Record, Vote
 from avrt.model.records import JobRecord
 
 if TYPE_CHECKING:
@@ -30,14 +30,17 @@ class Lineage:
             task: _upstream(stage, stages) for stage in spec.stages for task in stage.task_names
         }
         self._published: dict[str, list[int]] = {stage: [] for stage in stages}
-        self._ended: dict[int, tuple[str, int]] = {}
+        self._known: dict[int, tuple[str, int]] = {}
 
     def take(self, commands: Iterable[Command]) -> None:
-        """Take in what the kernel decided; an activation's job ends before it publishes."""
+        """Take in what the kernel decided; before it publishes, a job ends or a vote is asked."""
         for command in commands:
             match command:
                 case Record(record=JobRecord() as job):
-                    self._ended[job.activation] = job.stage, self.root(job.task, job.index)
+                    self._known[job.activation] = job.stage, self.root(job.task, job.index)
+                case Vote():
+                    root = self.root(f"{command.stage}.0", command.index)
+                    self._known[command.activation] = command.stage, root
                 case Publish():
                     stage, root = self.origin(command.activation)
                     self._published[stage].append(root)
@@ -45,8 +48,8 @@ class Lineage:
                     pass
 
     def origin(self, activation: int) -> tuple[str, int]:
-        """Return the stage and the root of an activation of which a job has ended."""
-        return self._ended[activation]
+        """Return the stage and the root of an activation that has an outcome or a vote."""
+        return self._known[activation]
 
     def root(self, task: str, index: int) -> int:
         """Return the root of a job that has been released."""

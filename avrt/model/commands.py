@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from avrt.model.frozen import frozen
 
 if TYPE_CHECKING:
     from avrt.model.records import AnyRecord
+
+VoteAt: TypeAlias = Literal["early", "deadline", "over"]
 
 
 @frozen
@@ -59,10 +61,19 @@ class Abort:
 
 @frozen
 class Vote:
-    """Compare the outputs of these jobs and answer with `Voted`."""
+    """Compare the outputs of these jobs and answer with `Voted`.
+
+    Attributes:
+        index: counts the stage's activations from 0.
+        when: "early", others may still come, and it may stay undecided; "deadline", it is the last
+            time to decide in; "over", no other output will come.
+    """
 
     activation: int
+    stage: str
+    index: int
     jobs: tuple[int, ...]
+    when: VoteAt
 
 
 @frozen

@@ -66,11 +66,21 @@ class Hung:
 
 @frozen
 class Voted:
-    """The voter decided; `buffer` holds the selected output, or None when there is no majority."""
+    """What the voter answers.
+
+    Attributes:
+        verdict: of `avrt.safety`, in words for the record.
+        buffer: the selected output, or that of a new message; None when nothing is selected, or
+            nothing more is to be.
+        held: `buffer` is a new message with what was accepted last.
+        blamed: replicas whose output was wrong, late or missing; counted when their vote is over.
+    """
 
     activation: int
     verdict: str
     buffer: int | None
+    held: bool = False
+    blamed: tuple[int, ...] = ()
 
 
 @frozen

@@ -218,9 +218,20 @@ def _check_limits(stage: StageSpec) -> None:
         raise SpecError(what, (*key, "criticality"))
     if stage.queue < 1:
         raise SpecError(f"expected at least 1 waiting job, found {stage.queue}", (*key, "queue"))
-    if stage.redundancy is not None and stage.redundancy.copies < 2:
-        raise SpecError("redundancy needs 2 copies or more", (*key, "redundancy", "copies"))
+    _check_redundancy(stage)
     _check_window(stage)
+
+
+def _check_redundancy(stage: StageSpec) -> None:
+    redundancy, key = stage.redundancy, ("stages", stage.name, "redundancy")
+    if redundancy is None:
+        return
+    if redundancy.copies < 2:
+        raise SpecError("redundancy needs 2 copies or more", (*key, "copies"))
+    if not 0 <= redundancy.decide_ns < stage.deadline_ns:
+        limit = f"0 or more, and less than the deadline of {format_ns(stage.deadline_ns)}"
+        what = f"expected {limit}, found {format_ns(redundancy.decide_ns)}"
+        raise SpecError(what, (*key, "decide_before"))
 
 
 def _check_inputs(stage: StageSpec) -> None:

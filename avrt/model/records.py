@@ -187,12 +187,19 @@ class ResourceRecord:
 
 @frozen
 class VoteRecord:
-    """The decision over the jobs of one activation."""
+    """The decision over the jobs of one activation, or who was found wrong when it was over.
+
+    Attributes:
+        held: the last accepted output is published once more.
+        blamed: tasks whose output was wrong, late or missing.
+    """
 
     activation: int
     stage: str
     at_ns: int
     verdict: str
+    held: bool = False
+    blamed: tuple[str, ...] = ()
 
 
 @frozen

@@ -6,7 +6,7 @@ the YAML reader and the Python API share. Times are ns; relative deadlines are `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +25,7 @@ OnOverrun = Literal["report", "abort"]
 DeadlineFrom = Literal["release", "capture"]
 PublishAt = Literal["asap", "at_deadline"]
 Wait = Literal["suspend", "spin"]
+VoteBy = Literal["kind", "exact", "tolerance"]
 Guarantee = Literal["hard", "firm", "soft", "best_effort"]
 
 
@@ -130,9 +131,26 @@ class SyncSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedundancySpec:
-    """The stage runs `copies` times per activation and one decision is made over the outputs."""
+    """The stage runs `copies` times per activation and one decision is made over the outputs.
+
+    Attributes:
+        vote: how outputs are compared: "kind" by what they are, "exact" to the bit, "tolerance"
+            number by number.
+        tolerance: share of the largest magnitude in an array by which outputs may differ; None
+            where the voter's own holds.
+        decide_ns: how long before the deadline the decision is made over what is there by then.
+        runs: what each copy runs, where they are not all the stage's `run`.
+        one_domain: all copies may run the same code, so that one fault may hit all.
+        single: a single output that passes the acceptance test is good enough.
+    """
 
     copies: int
+    vote: VoteBy = "kind"
+    tolerance: float | None = None
+    decide_ns: int = 0
+    runs: tuple[str, ...] = ()
+    one_domain: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +212,12 @@ class StageSpec:
         if self.redundancy is None:
             return (self.name,)
         return tuple(f"{self.name}.{copy}" for copy in range(self.redundancy.copies))
+
+    def copy(self, number: int) -> StageSpec:
+        """Return the stage as one of its copies runs it."""
+        if self.redundancy is None or not self.redundancy.runs:
+            return self
+        return replace(self, run=self.redundancy.runs[number])
 
     @property
     def is_cut(self) -> bool:

@@ -32,9 +32,12 @@ class Stage:
 
     Attributes:
         output_frame: coordinate frame of what `process` returns; "" for that of its trigger.
+        accepts: the acceptance test of a redundant stage, a method that tells whether an output may
+            be right, given the one accepted before (None at first); None where there is no test.
     """
 
     output_frame: str = ""
+    accepts: Callable[[object, object | None], bool] | None = None
 
     def calibrate(self, frames: Frames) -> None:
         """Take the rigid transforms between the sensors' frames; called once, before `warm`."""

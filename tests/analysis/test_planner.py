@@ -14,7 +14,7 @@ from avrt.analysis.table import outcomes, table_faults
 from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.errors import SpecError
 from avrt.model.graph import check
-from avrt.model.records import TableRecord
+from avrt.model.records import TableRecord, VoteRecord
 from avrt.model.spec import (
     DeviceSpec,
     InputSpec,
@@ -150,6 +150,11 @@ def test_no_start_depends_on_how_long_others_take_within_their_wcet(spec, shorts
     assert all(job.response_ns <= worst[job.stage].response_ns for job in varied.jobs)
 
 
+def _undecided(result):
+    """Whether a vote found nothing by its deadline, so that what follows was not released."""
+    return any(isinstance(r, VoteRecord) and r.verdict == "none" for r in result.records)
+
+
 @examples(60)
 @given(task_sets(), st.integers(1, 30))
 def test_after_an_overrun_every_late_start_is_told_and_the_plan_comes_back(spec, more_ns):
@@ -172,7 +177,7 @@ def test_after_an_overrun_every_late_start_is_told_and_the_plan_comes_back(spec,
             job.task
         )
         assert job.start_ns >= late.get(job.job, job.start_ns)
-        if not any(j.outcome == "shed" for j in result.jobs):
+        if not _undecided(result) and not any(j.outcome == "shed" for j in result.jobs):
             assert late.get(job.job, job.start_ns) == usual[job.task, job.index]
 
 

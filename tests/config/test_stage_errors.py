@@ -220,8 +220,8 @@ LATER = [
     ("    trigger: objects", "    partition: p", "19: stages.fuse.partition: a partition"),
     (
         "    trigger: objects",
-        "    redundancy: {copies: 3}",
-        "19: stages.fuse.redundancy: redundancy",
+        "    redundancy: {copies: 3, devices: [a, b, c]}",
+        "19: stages.fuse.redundancy.devices: a device for each copy",
     ),
     ("policy: edf", "ladder: {}", "2: ladder: a degradation ladder"),
 ]

@@ -1,7 +1,6 @@
 """Logs that are odd or damaged, and what a replay leaves behind."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
 from avrt.logs.record.run_file import read_outputs
 from avrt.logs.writer import LogWriter
-from avrt.model.spec import RedundancySpec
 
 MS = 1_000_000
 
@@ -202,18 +200,6 @@ def test_interrupted_jobs_are_aborted_and_every_release_is_accounted_for(
                     "open": 0}  # fmt: skip
     assert report.summary.figures.stages["total"].reasons == {"aborted: stop": 2}
     assert verify(tmp_path / "run.mcap").equal
-
-
-def test_replay_has_no_voter(make_drive, make_pipeline):
-    pipeline = make_pipeline()
-    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
-    spec = pipeline.spec
-    (stage,) = spec.stages
-    spec = replace(spec, stages=(replace(stage, redundancy=RedundancySpec(copies=3)),))
-    with open_log(make_drive(1)) as log:
-        merged = MergedLog(log, spec.sources)
-        with pytest.raises(SpecError, match="this version has no voter"):
-            replay(spec, {}, merged, ModelTiming(spec))
 
 
 def test_a_run_is_the_same_with_the_driver_called_by_hand(make_drive, make_pipeline):

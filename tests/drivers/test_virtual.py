@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from builder import Bench, device, stage, timer
 from hypothesis import given
-from tracing import drive, task_names
+from tracing import Voter, drive, task_names
 
 from avrt.drivers.virtual import VirtualLoop, VirtualWork
 from avrt.kernel import Kernel
@@ -22,7 +22,6 @@ from avrt.model.events import (
     ModeRequested,
     Read,
     StreamLost,
-    Voted,
 )
 from avrt.model.records import JobRecord, OverrunRecord
 from pipelines import Limits, examples, scenarios
@@ -50,7 +49,7 @@ class Script:
         self.scenario = scenario
         self.places = {name: i for i, name in enumerate(task_names(scenario.spec))}
         self.dispatched = {}
-        self.votes = 0
+        self.vote = Voter(scenario)
         self.obeyed = []
         self.abandoned = []
 
@@ -67,13 +66,6 @@ class Script:
                 return Failed(job, "SoftwareFault")
             case _:
                 return Hung(job)
-
-    def vote(self, command):
-        self.votes += 1
-        choice = self.scenario.votes[self.votes % len(self.scenario.votes)]
-        buffer = None if choice is None else command.jobs[choice % len(command.jobs)]
-        verdict = "no_majority" if buffer is None else "majority"
-        return Voted(command.activation, verdict, buffer)
 
     def abandon(self, job, at_ns):
         self.abandoned.append((at_ns, job))

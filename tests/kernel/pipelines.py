@@ -268,7 +268,8 @@ def _stage(pick, limits, name, producers, devices):
         keys["sync"] = SyncSpec(tolerance_ns=pick((0, 2, 6)), timeout_ns=pick((0, 3, 10)))
     copies = pick(limits.copies)
     if copies > 1:
-        keys["redundancy"] = RedundancySpec(copies=copies)
+        keys["redundancy"] = RedundancySpec(copies=copies, decide_ns=pick((0, 0, 3)))
+    deadline_ns = pick((4, 7, 12, 20) if copies > 1 else (1, 2, 4, 7, 12, 20))
     window = pick(limits.windows)
     if window is not None:
         keys["misses_max"], keys["window_jobs"] = window
@@ -276,7 +277,7 @@ def _stage(pick, limits, name, producers, devices):
         name=name,
         device=pick(devices).name,
         wcet_ns=pick.integer(1, 7),
-        deadline_ns=pick((1, 2, 4, 7, 12, 20)),
+        deadline_ns=deadline_ns,
         inputs=inputs,
         deadline_from=pick(limits.deadline_from),
         priority=pick.integer(1, 3),

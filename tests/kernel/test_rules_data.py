@@ -1,4 +1,4 @@
-"""The kernel contract by example: inputs, sets, publications, votes, buffers, chains, losses."""
+"""The kernel contract by example: inputs, sets, publications, buffers, chains, losses."""
 
 import pytest
 from builder import Bench, device, sampled, stage, timer
@@ -15,12 +15,10 @@ from avrt.model.events import (
     DeviceBack,
     DeviceLost,
     Drain,
-    Failed,
     Hung,
     ModeRequested,
     Read,
     StreamLost,
-    Voted,
 )
 from avrt.model.records import (
     ChainBroken,
@@ -30,7 +28,6 @@ from avrt.model.records import (
     ModeRecord,
     ResourceRecord,
     SyncRecord,
-    VoteRecord,
 )
 from avrt.model.spec import ChainSpec, InputSpec, RedundancySpec, SyncSpec
 
@@ -222,7 +219,7 @@ def test_a_stale_optional_member_of_a_set_is_left_out():
     assert -200 in bench.reclaimed()
 
 
-# Publications and votes
+# Publications
 
 
 def test_a_result_is_published_as_soon_as_it_is_there():
@@ -249,57 +246,6 @@ def test_at_the_deadline_a_late_result_is_published_at_completion():
     bench.at(10)
     bench.complete(14, 0)
     assert bench.commands(Publish) == [Publish(0, 0, 14)]
-
-
-def test_a_vote_is_asked_for_when_all_jobs_of_an_activation_have_ended():
-    bench = Bench(stage("see", "lidar", redundancy=TWINS), devices=(device(slots=2),))
-    bench.arrive(0, "lidar")
-    assert bench.dispatched() == ["see.0", "see.1"]
-    bench.complete(2, 0)
-    assert bench.commands(Vote) == []
-    bench.complete(3, 1)
-    assert bench.commands(Vote) == [Vote(0, (0, 1))]
-    assert bench.published() == []
-    bench.at(4, Voted(0, "majority", 1))
-    assert bench.commands(Publish) == [Publish(0, 1, 4)]
-    assert bench.reclaimed() == [0, 1]
-    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority")]
-
-
-def test_only_jobs_with_a_result_are_voted_on():
-    bench = Bench(stage("see", "lidar", redundancy=TWINS), devices=(device(slots=2),))
-    bench.arrive(0, "lidar")
-    bench.complete(2, 1)
-    bench.at(3, Failed(0, "DataFault"))
-    assert bench.commands(Vote) == [Vote(0, (1,))]
-
-
-def test_no_vote_is_asked_for_when_no_job_has_a_result():
-    bench = Bench(stage("see", "lidar", redundancy=TWINS), devices=(device(slots=2),))
-    bench.arrive(0, "lidar")
-    bench.at(3, Failed(0, "DataFault"), Failed(1, "DataFault"))
-    assert bench.commands(Vote) == []
-
-
-def test_without_a_majority_nothing_is_published():
-    bench = Bench(stage("see", "lidar", redundancy=TWINS), devices=(device(slots=2),))
-    bench.arrive(0, "lidar")
-    bench.complete(2, 0, 1)
-    bench.at(4, Voted(0, "no_majority", None))
-    assert bench.published() == []
-    assert bench.reclaimed() == [0, 1]
-
-
-def test_a_vote_before_the_deadline_waits_for_it():
-    bench = Bench(
-        stage("see", "lidar", redundancy=TWINS, publish="at_deadline"), devices=(device(slots=2),)
-    )
-    bench.arrive(0, "lidar")
-    bench.complete(2, 0, 1)
-    bench.at(4, Voted(0, "majority", 0))
-    assert bench.published() == []
-    bench.at(10)
-    assert bench.published() == [0]
 
 
 # Buffers

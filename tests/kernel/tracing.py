@@ -115,6 +115,26 @@ def drive(scenario, grain=1, before_call=None, *, drain_last=False):
     return World(scenario, grain, before_call, drain_last=drain_last).run()
 
 
+class Voter:
+    """Selects the outputs that a scenario says, in turn, and nothing once it has decided."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.votes = 0
+        self.decided = set()
+
+    def __call__(self, command, at_ns=0):
+        del at_ns
+        self.votes += 1
+        choice = self.scenario.votes[self.votes % len(self.scenario.votes)]
+        is_silent = choice is None or not command.jobs or command.activation in self.decided
+        buffer = None if is_silent else command.jobs[choice % len(command.jobs)]
+        if buffer is not None or command.when != "early":
+            self.decided.add(command.activation)
+        verdict = "no_majority" if buffer is None else "majority"
+        return Voted(command.activation, verdict, buffer)
+
+
 class World:
     """What happens around one kernel: devices, sources, supervision, the recorder, the voter.
 
@@ -140,7 +160,8 @@ class World:
         self.preemptive = {d.name for d in self.spec.devices if d.preemptive}
         self.lost_devices = set()
         self.task_places = {name: i for i, name in enumerate(task_names(self.spec))}
-        self.reads = self.votes = 0
+        self.reads = 0
+        self.voter = Voter(scenario)
         self._schedule()
 
     def _schedule(self):
@@ -298,13 +319,9 @@ class World:
                 pass
 
     def _vote(self, command, at_ns):
-        self.votes += 1
-        scenario = self.scenario
-        choice = scenario.votes[self.votes % len(scenario.votes)]
-        delay_ns = scenario.vote_delays[self.votes % len(scenario.vote_delays)]
-        buffer = None if choice is None else command.jobs[choice % len(command.jobs)]
-        verdict = "no_majority" if buffer is None else "majority"
-        self._later(at_ns + delay_ns, Voted(command.activation, verdict, buffer))
+        answer = self.voter(command)
+        delays = self.scenario.vote_delays
+        self._later(at_ns + delays[self.voter.votes % len(delays)], answer)
 
     def _published(self, command, at_ns):
         stage = self.trace.stage_of(self.dispatched[command.buffer].task)

@@ -1,0 +1,112 @@
+"""The key `redundancy` of a stage: how often it runs, and how its outputs are voted on.
+
+Copies of the same code agree on the same wrong output. So all of them in one failure domain are
+refused unless the file says so: `one_domain: true`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.config.reader import Key, Unavailable, boolean, build, duration, integer, one_of, section
+from avrt.config.reference import reference
+from avrt.config.shape import TEXT, list_of
+from avrt.model.spec import RedundancySpec
+
+if TYPE_CHECKING:
+    from avrt.config.node import Node
+
+COPIES = range(2, 10)
+
+
+def redundancy(node: Node) -> RedundancySpec:
+    """Return how a stage is replicated.
+
+    Raises:
+        SpecError: a key is wrong, or all copies run the same code and the file does not say so.
+    """
+    spec = build(RedundancySpec, section(node, REDUNDANCY_KEYS))
+    keys = node.mapping()
+    if spec.runs and len(spec.runs) != spec.copies:
+        what = f"expected one for each of the {spec.copies} copies, found {len(spec.runs)}"
+        raise keys["runs"].fail(what)
+    if spec.tolerance is not None and spec.vote == "exact":
+        raise keys["tolerance"].fail("outputs that must be equal to the bit have no tolerance")
+    if len(set(spec.runs)) <= 1 and not spec.one_domain:
+        what = (
+            f"all {spec.copies} copies run the same code on the same device, so one fault may hit "
+            "all of them: give different 'runs', or accept it with 'one_domain: true'"
+        )
+        raise node.fail(what)
+    return spec
+
+
+def _copies(node: Node) -> int:
+    copies = integer(node)
+    if copies not in COPIES:
+        raise node.fail(f"expected {COPIES[0]} to {COPIES[-1]} copies, found {copies}")
+    return copies
+
+
+def _share(node: Node) -> float:
+    if type(node.value) not in {int, float} or not 0 < float(node.text) < 1:
+        raise node.fail(f"expected a share between 0 and 1, such as 1e-5, found {node.shown}")
+    return float(node.text)
+
+
+def _runs(node: Node) -> tuple[str, ...]:
+    return tuple(reference(item) for item in node.items("a list of what each copy runs"))
+
+
+REDUNDANCY_KEYS = (
+    Key(
+        "copies",
+        "copies",
+        _copies,
+        "3",
+        "how often it runs for each release",
+        shape={"type": "integer", "minimum": COPIES[0], "maximum": COPIES[-1]},
+    ),
+    Key(
+        "vote",
+        "vote",
+        one_of("kind", "exact", "tolerance"),
+        about="how outputs are compared: object lists and plans by what they mean and all else "
+        "number by number (kind, the default), to the bit, or number by number",
+    ),
+    Key(
+        "tolerance",
+        "tolerance",
+        _share,
+        about="by what share of an array's largest magnitude its numbers may differ; 1e-5 unless "
+        "given",
+        shape={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    ),
+    Key(
+        "decide_before",
+        "decide_ns",
+        duration,
+        about="how long before the deadline what is there is decided over; 0 unless given",
+    ),
+    Key(
+        "runs",
+        "runs",
+        _runs,
+        about="what each copy runs, where it is not the stage's run",
+        shape=list_of(TEXT, least=COPIES[0], most=COPIES[-1]),
+    ),
+    Key(
+        "one_domain",
+        "one_domain",
+        boolean,
+        about="all copies may run the same code, so that one fault may hit all of them",
+    ),
+    Key(
+        "single",
+        "single",
+        boolean,
+        about="one valid output that the stage's acceptance test passes is enough; false unless "
+        "given",
+    ),
+    Key("devices", "devices", Unavailable("a device for each copy"), about="where each copy runs"),
+)

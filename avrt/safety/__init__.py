@@ -1,0 +1,1 @@
+"""Voting over replicas: who agrees, what is decided, who is trusted."""

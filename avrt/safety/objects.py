@@ -1,0 +1,122 @@
+"""Whether two lists of objects show the same scene, and what to believe if they do not.
+
+Objects are paired within a class group by the distance of their centres, seen from above; a pair
+further apart than the gate, or of another speed, is none. Lists agree when nearly all objects of
+both are paired and none in the way of the vehicle is left over. Where no two lists agree all
+objects are kept: to miss a pedestrian costs more than to brake for a ghost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from avrt.payload import Tracks
+from avrt.safety.structure import is_finite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from avrt.payload import Track
+    from avrt.safety.agreement import Problem
+
+GROUPS = {
+    "car": "vehicle",
+    "truck": "vehicle",
+    "pedestrian": "vulnerable",
+    "cyclist": "vulnerable",
+}
+FAR = 1e6
+OBJECTS_MAX = 1000
+NEW_IDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Lists of tracks.
+
+    Attributes:
+        gate, gate_share: metres between the centres of a pair, and share of the range.
+        speed: m/s between the velocities of a pair.
+        share: of the objects of each list that must be paired.
+        aside, ahead: the way of the vehicle, metres to each side and ahead.
+        max_range: metres; what is further away does not count.
+    """
+
+    gate: float = 1.0
+    gate_share: float = 0.05
+    speed: float = 2.0
+    share: float = 0.9
+    aside: float = 2.5
+    ahead: float = 60.0
+    max_range: float = 100.0
+
+    def problem(self, payload: object) -> Problem:
+        if not isinstance(payload, Tracks):
+            return "schema"
+        if len(payload.objects) > OBJECTS_MAX:
+            return "range"
+        states = [(track.box, track.vx, track.vy) for track in payload.objects]
+        return "" if is_finite(states) else "nonfinite"
+
+    def distance(self, a: object, b: object) -> float:
+        assert isinstance(a, Tracks)
+        assert isinstance(b, Tracks)
+        ours, theirs = self._in_range(a), self._in_range(b)
+        pairs = self._pairs(ours, theirs)
+        left = [t for i, t in enumerate(ours) if i not in pairs]
+        left += [t for i, t in enumerate(theirs) if i not in set(pairs.values())]
+        if any(map(self._is_in_the_way, left)):
+            return math.inf
+        most = max(len(ours), len(theirs))
+        missing = 1 - len(pairs) / most if most else 0.0
+        return missing / (1 - self.share)
+
+    def settle(self, payloads: Sequence[object]) -> Tracks | None:
+        """Return the first list with what only the others show; those get ids of their own."""
+        lists = [payload for payload in payloads if isinstance(payload, Tracks)]
+        if not lists:
+            return None
+        merged = list(lists[0].objects)
+        for number, one in enumerate(lists[1:], 1):
+            pairs = self._pairs(merged, one.objects)
+            known = set(pairs.values())
+            merged += [
+                replace(track, id=number * NEW_IDS + track.id)
+                for place, track in enumerate(one.objects)
+                if place not in known
+            ]
+        return replace(lists[0], objects=tuple(merged))
+
+    def _in_range(self, tracks: Tracks) -> list[Track]:
+        return [t for t in tracks.objects if math.hypot(t.box.x, t.box.y) <= self.max_range]
+
+    def _is_in_the_way(self, track: Track) -> bool:
+        return 0 <= track.box.x <= self.ahead and abs(track.box.y) <= self.aside
+
+    def _pairs(self, ours: Sequence[Track], theirs: Sequence[Track]) -> dict[int, int]:
+        """Return which of theirs is which of ours, by place in the lists."""
+        if not ours or not theirs:
+            return {}
+        costs = np.full((len(ours), len(theirs)), FAR)
+        for i, one in enumerate(ours):
+            gate = max(self.gate, self.gate_share * math.hypot(one.box.x, one.box.y))
+            for j, other in enumerate(theirs):
+                away = math.hypot(one.box.x - other.box.x, one.box.y - other.box.y)
+                if away <= gate and self._may_be(one, other):
+                    costs[i, j] = away
+        rows, columns = linear_sum_assignment(costs)
+        found = zip(rows.tolist(), columns.tolist(), strict=True)
+        return {i: j for i, j in found if costs[i, j] < FAR}
+
+    def _may_be(self, one: Track, other: Track) -> bool:
+        faster = math.hypot(one.vx - other.vx, one.vy - other.vy)
+        return faster <= self.speed and _group(one) == _group(other)
+
+
+def _group(track: Track) -> str:
+    return GROUPS.get(track.label, "unknown")

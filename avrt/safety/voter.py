@@ -1,0 +1,189 @@
+"""The voter of one redundant stage: what the kernel asks, answered from the replicas' outputs.
+
+It knows no clock and calls no stage: the same votes give the same answers in every driver. That a
+ballot is of the frame that is voted on, and rests on the same inputs, holds by construction: the
+kernel binds the inputs of an activation once, for all its replicas.
+
+Without a decision the last accepted output is held: published once more, as old as it was, for at
+most HOLD_FRAMES frames in a row and HOLD_NS. What comes after a decision is only compared: whoever
+was wrong, late or missing is judged when the vote is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from avrt.safety.replicas import Replicas
+from avrt.safety.vote import BLAME, OPEN, WRONG, Ballot, decide
+from avrt.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from avrt.model.commands import VoteAt
+    from avrt.safety.vote import Abstains, Decision, Rules
+
+HOLD_FRAMES = 2
+HOLD_NS = 100 * NS_PER_MS
+FAILING_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the voter says to one question.
+
+    Attributes:
+        verdict: of `avrt.safety.vote`; "" where the vote was decided before.
+        choice: the replica whose output is selected, or None.
+        merged: a declared merge that is selected in its place, or None.
+        held: the last accepted output is to be published once more.
+        blamed: replicas that were wrong, late or missing; told when the vote is over.
+        quarantined: those of them whose output does not count from now on.
+    """
+
+    verdict: str
+    choice: int | None = None
+    merged: object | None = None
+    held: bool = False
+    blamed: tuple[int, ...] = ()
+    quarantined: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Decided:
+    """A vote that is decided and not over.
+
+    Attributes:
+        accepted: the selected payload, or None.
+        missing: replicas that had not answered at the last time to decide.
+    """
+
+    accepted: object | None
+    decision: Decision
+    missing: frozenset[int]
+
+
+class Voter:
+    """Votes over the activations of one stage.
+
+    Attributes:
+        replicas: how they stand.
+        failing: votes in a row without a decision.
+        chains: votes in which outputs agreed one with the next and not all with each other.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.replicas = Replicas(len(rules.domains))
+        self.failing = 0
+        self.chains = 0
+        self._previous: object | None = None
+        self._accepted_ns = 0
+        self._held = 0
+        self._decided: dict[int, _Decided] = {}
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether no output can be trusted any more: the vehicle has to come to a safe stop."""
+        return self.failing >= FAILING_AFTER
+
+    def vote(self, activation: int, ballots: Sequence[Ballot], when: VoteAt, at_ns: int) -> Answer:
+        """Answer one question of the kernel.
+
+        Args:
+            activation: its number.
+            ballots: one of each replica of which the end is known.
+            when: the kind of question.
+            at_ns: pipeline time.
+        """
+        screened = self._screened(ballots)
+        answer = Answer("")
+        if activation not in self._decided:
+            decision = self._decide(screened, is_last=when != "early")
+            if decision is OPEN:
+                return Answer(decision.verdict)
+            answer = self._take(activation, decision, screened, when, at_ns)
+        if when != "over":
+            return answer
+        return self._judge(answer, self._decided.pop(activation), screened, at_ns)
+
+    def _screened(self, ballots: Sequence[Ballot]) -> list[Ballot]:
+        """Let ballots abstain that say nothing one could believe."""
+        found = []
+        for ballot in ballots:
+            problem = ballot.abstains or self._rules.agreement.problem(ballot.payload)
+            found.append(replace(ballot, abstains=problem))
+        return found
+
+    def _decide(self, screened: Sequence[Ballot], *, is_last: bool) -> Decision:
+        counted = []
+        for ballot in screened:
+            distrust: Abstains = ""
+            match self.replicas.all[ballot.replica].standing:
+                case "shadow":
+                    distrust = "shadow"
+                case "quarantined" | "out":
+                    distrust = "quarantined"
+                case _:
+                    pass
+            counted.append(replace(ballot, abstains=distrust or ballot.abstains))
+        if is_last:
+            heard = {ballot.replica for ballot in counted}
+            others = set(range(len(self._rules.domains))) - heard
+            counted += [Ballot(replica, abstains="late") for replica in sorted(others)]
+        return decide(counted, self._rules, self._previous, is_last=is_last)
+
+    def _take(
+        self,
+        activation: int,
+        decision: Decision,
+        screened: Sequence[Ballot],
+        when: VoteAt,
+        at_ns: int,
+    ) -> Answer:
+        self.chains += decision.is_chain
+        accepted = decision.merged
+        if decision.choice is not None:
+            accepted = next(b.payload for b in screened if b.replica == decision.choice)
+        heard = {ballot.replica for ballot in screened}
+        late = frozenset(range(len(self._rules.domains))) - heard if when == "deadline" else ()
+        self._decided[activation] = _Decided(accepted, decision, frozenset(late))
+        if accepted is None:
+            self.failing += 1
+            return Answer(decision.verdict, held=self._hold(at_ns))
+        self.failing = self._held = 0
+        self._previous, self._accepted_ns = accepted, at_ns
+        return Answer(decision.verdict, decision.choice, decision.merged)
+
+    def _hold(self, at_ns: int) -> bool:
+        """Return whether the last accepted output is still good enough, and count it."""
+        age_ns = at_ns - self._accepted_ns
+        if self._previous is None or self._held >= HOLD_FRAMES or age_ns > HOLD_NS:
+            return False
+        self._held += 1
+        return True
+
+    def _judge(
+        self, answer: Answer, decided: _Decided, screened: Sequence[Ballot], at_ns: int
+    ) -> Answer:
+        """Judge all replicas by what was accepted."""
+        blame = {b.replica: self._points(b, decided) for b in screened}
+        for ballot in screened:
+            if decided.accepted is not None and ballot.abstains != "skipped":
+                agrees = not blame[ballot.replica]
+                self.replicas.followed(ballot.replica, agrees=agrees, at_ns=at_ns)
+        quarantined = self.replicas.judge(blame, at_ns)
+        blamed = tuple(replica for replica, points in sorted(blame.items()) if points)
+        return replace(answer, blamed=blamed, quarantined=tuple(quarantined))
+
+    def _points(self, ballot: Ballot, decided: _Decided) -> float:
+        if ballot.abstains:
+            return BLAME[ballot.abstains]
+        if decided.accepted is None:
+            return decided.decision.blame.get(ballot.replica, 0.0)
+        near = self._rules.agreement.distance(ballot.payload, decided.accepted) <= 1
+        late = BLAME["late"] if ballot.replica in decided.missing else 0.0
+        if decided.decision.verdict == "arbitrated":
+            return max(late, decided.decision.blame.get(ballot.replica, 0.0))
+        return late if near else WRONG

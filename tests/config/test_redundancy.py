@@ -1,0 +1,79 @@
+"""The key `redundancy`: what it reads, and what it refuses."""
+
+import pytest
+
+from avrt.config.pipeline import from_keys
+from avrt.errors import SpecError
+from avrt.model.spec import RedundancySpec
+
+RUNS = ["a:one", "a:two", "b.py:three"]
+
+
+def read(**redundancy):
+    stage = {"run": "a:one", "inputs": {"cloud": "lidar"}, "wcet": "1 ms", "deadline": "10 ms"}
+    keys = {
+        "devices": {"cpu": {"type": "cpu", "slots": 3}},
+        "sources": {"lidar": {"type": "lidar", "topic": "/lidar", "rate": "10 Hz"}},
+        "stages": {"see": {**stage, "redundancy": redundancy}},
+    }
+    return from_keys({"pipeline": "p", **keys}).stage("see")
+
+
+def test_all_keys_are_read():
+    stage = read(
+        copies=3, vote="tolerance", tolerance=1e-3, decide_before="2 ms", runs=RUNS, single=True
+    )
+    assert stage.redundancy == RedundancySpec(
+        copies=3,
+        vote="tolerance",
+        tolerance=1e-3,
+        decide_ns=2_000_000,
+        runs=tuple(RUNS),
+        single=True,
+    )
+    assert stage.task_names == ("see.0", "see.1", "see.2")
+    assert [stage.copy(number).run for number in range(3)] == RUNS
+
+
+def test_one_code_for_all_copies_is_taken_if_the_file_says_so():
+    stage = read(copies=2, one_domain=True)
+    assert [stage.copy(number).run for number in range(2)] == ["a:one", "a:one"]
+
+
+@pytest.mark.parametrize(
+    ("redundancy", "key", "message"),
+    [
+        ({}, "redundancy", "copies"),
+        ({"copies": 1}, "redundancy.copies", "expected 2 to 9 copies, found 1"),
+        ({"copies": 10}, "redundancy.copies", "expected 2 to 9 copies, found 10"),
+        ({"copies": 3}, "redundancy", "one fault may hit all of them"),
+        ({"copies": 2, "runs": ["a:one", "a:one"]}, "redundancy", "one fault may hit all"),
+        ({"copies": 3, "runs": RUNS[:2]}, "redundancy.runs", "each of the 3 copies, found 2"),
+        (
+            {"copies": 3, "runs": ["a", "b", "c"]},
+            "redundancy.runs",
+            'expected "package.module:Name',
+        ),
+        ({"copies": 3, "runs": "a:b"}, "redundancy.runs", "a list of what each copy runs"),
+        ({"copies": 3, "runs": RUNS, "vote": "most"}, "redundancy.vote", "kind, exact"),
+        ({"copies": 3, "runs": RUNS, "tolerance": 0}, "redundancy.tolerance", "between 0 and 1"),
+        ({"copies": 3, "runs": RUNS, "tolerance": "x"}, "redundancy.tolerance", "between 0 and 1"),
+        (
+            {"copies": 3, "runs": RUNS, "vote": "exact", "tolerance": 0.1},
+            "redundancy.tolerance",
+            "no tolerance",
+        ),
+        ({"copies": 3, "runs": RUNS, "decide_before": 3}, "redundancy.decide_before", "unit"),
+        ({"copies": 3, "runs": RUNS, "decide_before": "-1 ms"}, "redundancy.decide_before", "0"),
+        (
+            {"copies": 3, "runs": RUNS, "decide_before": "10 ms"},
+            "redundancy.decide_before",
+            "10 ms",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_key(redundancy, key, message):
+    with pytest.raises(SpecError) as raised:
+        read(**redundancy)
+    assert ".".join(raised.value.key).startswith(f"stages.see.{key}")
+    assert message in str(raised.value)

@@ -1,0 +1,64 @@
+"""Replicas of one stage: right ones of different code, and wrong ones."""
+
+import math
+
+import numpy as np
+
+from avrt import Stage
+
+
+def right(cloud):
+    return {"sum": float(cloud.payload.xyz.astype(np.float64).sum())}
+
+
+def other(cloud):
+    return {"sum": float(np.add.reduce(cloud.payload.xyz.ravel()[::-1], dtype=np.float64))}
+
+
+def third(cloud):
+    return {"sum": math.fsum(cloud.payload.xyz.ravel().tolist())}
+
+
+def wrong(cloud):
+    return {"sum": right(cloud)["sum"] + 1.0}
+
+
+def worse(cloud):
+    return {"sum": right(cloud)["sum"] - 1.0}
+
+
+def not_a_number(cloud):
+    return {"sum": math.nan * cloud.stamp.sequence}
+
+
+def raises(cloud):
+    raise RuntimeError(f"no {cloud.stamp.sequence}")
+
+
+def wrong_at_times(cloud):
+    return wrong(cloud) if cloud.stamp.sequence in {3, 4, 5} else right(cloud)
+
+
+def worse_at_times(cloud):
+    return worse(cloud) if cloud.stamp.sequence in {3, 4, 5} else right(cloud)
+
+
+class Testing(Stage):
+    """Counts from 1; its acceptance test refuses what is not one more than before."""
+
+    step = 1
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, cloud):
+        assert cloud.payload.count
+        self.count += self.step
+        return self.count
+
+    def accepts(self, output, previous):
+        return output == (previous or 0) + self.step
+
+
+class Leaping(Testing):
+    step = 2

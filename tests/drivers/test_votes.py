@@ -1,0 +1,183 @@
+"""Replicas that really compute are voted on, in every driver alike."""
+
+import pytest
+
+import avrt
+from avrt.drivers.verify import verify
+from avrt.drivers.whatif import read_recorded, repeat
+from avrt.errors import SpecError
+from avrt.model.records import VoteRecord
+
+RIGHT = ["replicas:right", "replicas:other", "replicas:third"]
+
+
+@pytest.fixture
+def voted(make_pipeline):
+    """Return a function that makes a pipeline of one redundant stage and one behind it."""
+
+    def make(runs, slots=3, deadline="100 ms", **redundancy):
+        pipeline = make_pipeline(slots=slots)
+        keys = {"copies": len(runs), "runs": runs, **redundancy}
+        pipeline.add(
+            lambda cloud: cloud,
+            name="see",
+            inputs={"cloud": "lidar"},
+            wcet="5 ms",
+            deadline=deadline,
+            redundancy=keys,
+        )
+        pipeline.add(
+            lambda seen: [seen.payload, seen.degraded],
+            name="plan",
+            inputs={"seen": "see"},
+            wcet="1 ms",
+            deadline="50 ms",
+        )
+        return pipeline
+
+    return make
+
+
+@pytest.fixture
+def outputs(make_drive, tmp_path):
+    """Return a function that replays a pipeline, and what it published and decided."""
+
+    def run(pipeline, frames=8, **keys):
+        out = tmp_path / "run.mcap"
+        report = pipeline.replay(make_drive(frames), out=out, **keys)
+        assert verify(out).equal
+        recorded = read_recorded(out)
+        assert repeat(recorded, recorded.spec).digest == recorded.digest
+        return report, avrt.read_outputs(out, "see"), avrt.read_outputs(out, "plan")
+
+    return run
+
+
+@pytest.fixture
+def votes(tmp_path, read_records):
+    """Return a function that reads the decisions of the run."""
+    return lambda: read_records(tmp_path / "run.mcap", VoteRecord)
+
+
+def verdicts(votes):
+    return [record.verdict for record in votes if record.verdict]
+
+
+def test_replicas_of_different_code_agree(voted, outputs, votes):
+    report, seen, planned = outputs(voted(RIGHT))
+    assert len(seen) == len(planned) == 8
+    assert verdicts(votes()) == ["unanimous"] * 8
+    assert report.jobs["met"] == 4 * 8
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("bad", ["wrong", "not_a_number", "raises"])
+def test_one_bad_replica_changes_no_output_and_is_quarantined(voted, outputs, votes, bad, place):
+    _, expected, _ = outputs(voted(RIGHT))
+    runs = [*RIGHT]
+    runs[place] = f"replicas:{bad}"
+    _, seen, _ = outputs(voted(runs))
+    assert len(seen) == 8
+    for found, wanted in zip(seen, expected, strict=True):
+        assert found.payload["sum"] == pytest.approx(wanted.payload["sum"], rel=1e-12)
+        assert found.stamp.capture_ns == wanted.stamp.capture_ns
+    told = votes()
+    kinds = {"majority", "majority_of_two"} | ({"unanimous"} if bad == "not_a_number" else set())
+    assert set(verdicts(told)) <= kinds
+    assert {task for record in told for task in record.blamed} == {f"see.{place}"}
+
+
+def test_without_a_majority_the_last_output_is_held_for_two_frames(voted, outputs, votes):
+    runs = ["replicas:right", "replicas:wrong_at_times", "replicas:worse_at_times"]
+    _, seen, planned = outputs(voted(runs))
+    assert [record.held for record in votes() if record.verdict] == [
+        False, False, False, True, False, False, False, False
+    ]  # fmt: skip
+    held = next(message for message in seen if message.degraded)
+    assert held.payload == seen[2].payload
+    assert held.stamp.capture_ns == seen[2].stamp.capture_ns
+    assert len(planned) == len(seen) == 6
+    assert list(planned[3].payload) == [held.payload, True]
+
+
+def test_two_copies_that_disagree_decide_nothing(voted, outputs, votes):
+    _, seen, _ = outputs(voted(["replicas:right", "replicas:wrong"]))
+    assert seen == []
+    assert verdicts(votes()) == ["tie"] * 8
+
+
+def test_an_acceptance_test_of_the_stage_decides_between_two(voted, outputs):
+    runs = ["replicas:Testing", "replicas:Leaping"]
+    _, seen, _ = outputs(voted(runs))
+    assert [message.payload for message in seen] == list(range(1, 9))
+
+
+def test_with_one_slot_the_third_runs_after_the_decision(voted, outputs, votes):
+    _, seen, _ = outputs(voted(RIGHT, slots=1))
+    assert [message.stamp.publish_ns - message.stamp.capture_ns for message in seen] == [10**7] * 8
+    assert verdicts(votes()) == ["majority_of_two"] * 8
+
+
+def test_what_is_not_there_before_the_deadline_is_not_waited_for(voted, outputs, votes):
+    pipeline = voted(RIGHT, slots=1, deadline="12 ms", decide_before="3 ms")
+    _, seen, _ = outputs(pipeline, frames=1)
+    assert seen == []
+    assert verdicts(votes()) == ["single"]
+
+
+def test_at_the_deadline_outputs_do_not_depend_on_which_copy_is_quicker(make_pipeline, outputs):
+    found = []
+    for runs in (RIGHT, RIGHT[::-1]):
+        pipeline = make_pipeline()
+        pipeline.add(
+            lambda cloud: cloud,
+            name="see",
+            inputs={"cloud": "lidar"},
+            wcet="5 ms",
+            deadline="50 ms",
+            publish="at_deadline",
+            redundancy={"copies": 3, "runs": runs},
+        )
+        pipeline.add(
+            lambda seen: seen.payload, name="plan", inputs={"seen": "see"}, wcet="1 ms",
+            deadline="50 ms",
+        )  # fmt: skip
+        _, seen, _ = outputs(pipeline)
+        found.append([message.stamp.publish_ns for message in seen])
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.live
+def test_a_live_run_votes_and_verifies(voted, make_drive, tmp_path):
+    out = tmp_path / "run.mcap"
+    runs = [*RIGHT[:2], "replicas:wrong"]
+    report = voted(runs, deadline="5 s").run(make_drive(6), record=out, rate=2)
+    assert verify(out).equal
+    assert len(avrt.read_outputs(out, "see")) == 6
+    assert report.jobs["open"] == 0
+    recorded = read_recorded(out)
+    assert repeat(recorded, recorded.spec).digest == recorded.digest
+
+
+def test_copies_of_one_code_are_refused_unless_the_file_says_so(make_pipeline, outputs):
+    def pipeline(**redundancy):
+        made = make_pipeline()
+        made.add(
+            lambda cloud: cloud.stamp.sequence,
+            name="see",
+            inputs={"cloud": "lidar"},
+            wcet="1 ms",
+            deadline="50 ms",
+            redundancy={"copies": 3, **redundancy},
+        )
+        made.add(
+            lambda seen: seen.payload, name="plan", inputs={"seen": "see"}, wcet="1 ms",
+            deadline="50 ms",
+        )  # fmt: skip
+        return made
+
+    with pytest.raises(SpecError, match="one fault may hit all of them"):
+        pipeline().check()
+    _, seen, _ = outputs(pipeline(one_domain=True))
+    assert [message.payload for message in seen] == list(range(8))

@@ -1,0 +1,239 @@
+"""The kernel contract of votes: by example, and one property for all scenarios."""
+
+import pytest
+from builder import Bench, device, stage, timer
+from hypothesis import given
+from tracing import drive
+
+from avrt.errors import KernelError
+from avrt.model.commands import Dispatch, Publish, Reclaim, Vote
+from avrt.model.events import Completed, Failed, Voted
+from avrt.model.records import ChainRecord, JobRecord, VoteRecord
+from avrt.model.spec import ChainSpec, RedundancySpec, TableRow, TableSpec
+from pipelines import Limits, examples, scenarios
+
+TWINS = RedundancySpec(copies=2)
+TRIPLETS = RedundancySpec(copies=3, decide_ns=20)
+
+
+def voted_on(*more, redundancy=TRIPLETS, slots=3, **keys):
+    """Return a bench with one redundant stage of 100 ns deadline, which has been released at 0."""
+    keys = {"deadline_ns": 100, **keys}
+    bench = Bench(
+        stage("see", "lidar", redundancy=redundancy, **keys), *more, devices=(device(slots=slots),)
+    )
+    bench.arrive(0, "lidar")
+    return bench
+
+
+def questions(bench):
+    """Return what the voter was asked in the last call: jobs and when."""
+    return [(vote.jobs, vote.when) for vote in bench.commands(Vote)]
+
+
+def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_have_ended():
+    bench = voted_on()
+    assert bench.dispatched() == ["see.0", "see.1", "see.2"]
+    bench.complete(2, 2)
+    assert questions(bench) == []
+    bench.complete(3, 0)
+    assert bench.commands(Vote) == [Vote(0, "see", 0, (0, 2), "early")]
+    bench.at(4, Voted(0, "majority", 0))
+    assert bench.commands(Publish) == [Publish(0, 0, 4)]
+    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority")]
+    bench.complete(5, 1)
+    assert questions(bench) == [((0, 1, 2), "over")]
+    bench.at(6, Voted(0, "", None))
+    assert bench.commands(Publish) == []
+    assert bench.records(VoteRecord) == []
+
+
+def test_with_two_copies_all_jobs_have_ended_when_two_outputs_are_there():
+    bench = voted_on(redundancy=TWINS)
+    bench.complete(2, 0)
+    bench.complete(3, 1)
+    assert questions(bench) == [((0, 1), "over")]
+
+
+def test_an_early_question_may_stay_undecided_and_is_asked_again_with_the_next_output():
+    bench = voted_on()
+    bench.complete(2, 0, 1)
+    bench.at(3, Voted(0, "open", None))
+    assert bench.published() == []
+    assert bench.records(VoteRecord) == []
+    bench.complete(4, 2)
+    assert questions(bench) == [((0, 1, 2), "over")]
+    bench.at(5, Voted(0, "majority", 2))
+    assert bench.published() == [2]
+
+
+def test_at_the_last_time_to_decide_in_what_is_there_is_decided_over():
+    bench = voted_on()
+    bench.complete(2, 1)
+    assert bench.kernel.next_wakeup_ns == 80
+    bench.at(80)
+    assert questions(bench) == [((1,), "deadline")]
+    bench.at(81, Voted(0, "single", 1, blamed=(0, 2)))
+    assert bench.commands(Publish) == [Publish(0, 1, 81)]
+    assert bench.records(VoteRecord) == [
+        VoteRecord(0, "see", 81, "single", blamed=("see.0", "see.2"))
+    ]
+
+
+def test_what_comes_after_the_decision_changes_nothing_and_is_kept_until_the_vote_is_over():
+    bench = voted_on()
+    bench.complete(2, 0)
+    bench.at(80)
+    bench.at(80, Voted(0, "none", None))
+    bench.complete(90, 1)
+    bench.complete(91, 2)
+    assert questions(bench) == [((0, 1, 2), "over")]
+    assert not {0, 1, 2}.intersection(bench.reclaimed())
+    with pytest.raises(KernelError, match="this vote is decided"):
+        bench.at(92, Voted(0, "majority", 1))
+    bench.at(92, Voted(0, "", None))
+    assert bench.published() == []
+    assert bench.reclaimed() == [0, 1, 2]
+
+
+def test_the_selected_output_is_not_reclaimed_before_it_is_read():
+    bench = voted_on(stage("plan", "see"))
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "majority", 1))
+    plan = bench.dispatch()
+    assert plan.inputs == (1,)
+    bench.complete(3, 2)
+    bench.at(3, Voted(0, "", None))
+    assert bench.reclaimed() == [0, 2]
+    bench.complete(4, plan.job)
+    assert 1 in bench.reclaimed()
+
+
+def test_one_question_is_open_at_a_time():
+    bench = voted_on()
+    bench.complete(2, 0, 1)
+    bench.complete(3, 2)
+    assert questions(bench) == []
+    bench.at(80)
+    assert questions(bench) == []
+    bench.at(81, Voted(0, "open", None))
+    assert questions(bench) == [((0, 1, 2), "over")]
+
+
+def test_the_others_are_told_who_was_wrong_when_the_vote_is_over():
+    bench = voted_on()
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "majority", 0))
+    bench.complete(9, 2)
+    bench.at(9, Voted(0, "disagrees", None, blamed=(2,)))
+    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 9, "disagrees", blamed=("see.2",))]
+
+
+def test_jobs_without_a_result_are_not_voted_on_and_without_any_the_voter_is_asked_all_the_same():
+    bench = voted_on(redundancy=TWINS)
+    bench.complete(2, 1)
+    bench.at(3, Failed(0, "DataFault"))
+    assert questions(bench) == [((1,), "over")]
+    bench.at(3, Voted(0, "single", 1))
+    bench.arrive(10, "lidar")
+    bench.at(12, Failed(2, "DataFault"), Failed(3, "DataFault"))
+    assert questions(bench) == [((), "over")]
+
+
+def test_an_activation_of_which_no_job_began_is_not_voted_on():
+    bench = voted_on(timer("hog", offset_ns=0, deadline_ns=5), slots=1, on_miss="abort")
+    assert bench.dispatched() == ["hog"]
+    bench.at(100)
+    assert [r.outcome for r in bench.records(JobRecord)] == ["aborted"] * 3
+    assert questions(bench) == []
+
+
+def test_a_merge_of_outputs_is_a_new_message():
+    bench = voted_on(stage("plan", "see"))
+    bench.complete(2, 0, 1, 2)
+    bench.at(3, Voted(0, "merged", 70))
+    assert bench.commands(Publish) == [Publish(0, 70, 3)]
+    assert bench.reclaimed() == [0, 1, 2]
+    assert bench.dispatch().inputs == (70,)
+
+
+def test_an_output_that_is_held_is_as_old_as_it_was():
+    chain = ChainSpec(name="path", path=("lidar", "see", "plan"), age_ns=1000)
+    bench = Bench(
+        stage("see", "lidar", redundancy=TWINS, deadline_ns=100),
+        stage("plan", "see"),
+        devices=(device(slots=3),),
+        chains=(chain,),
+    )
+    bench.arrive(0, "lidar")
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "majority", 0))
+    bench.complete(3, 2)
+    bench.arrive(50, "lidar")
+    bench.complete(60, 3, 4)
+    bench.at(60, Voted(2, "hold", 71, held=True))
+    assert bench.commands(Publish) == [Publish(2, 71, 60)]
+    assert bench.records(VoteRecord) == [VoteRecord(2, "see", 60, "hold", held=True)]
+    plan = bench.dispatch()
+    assert plan.inputs == (71,)
+    bench.complete(61, plan.job)
+    bench.at(2000)
+    ages = [r.age_ns for r in bench.all_records(ChainRecord) if r.age_ns is not None]
+    assert 61 in ages
+
+
+def test_a_decision_before_the_deadline_waits_for_it_where_the_stage_publishes_then():
+    bench = voted_on(redundancy=TWINS, publish="at_deadline")
+    bench.complete(2, 0, 1)
+    bench.at(4, Voted(0, "majority", 0))
+    assert bench.published() == []
+    bench.at(100)
+    assert bench.published() == [0]
+
+
+def test_under_a_table_nothing_is_asked_early():
+    rows = (TableRow(task=f"see.{copy}", starts_ns=(10 * copy,)) for copy in range(3))
+    bench = Bench(
+        timer("see", 100, redundancy=TRIPLETS, deadline_ns=90, wcet_ns=5),
+        policy="table",
+        table=TableSpec(cycle_ns=100, rows=tuple(rows)),
+    )
+    for job in range(3):
+        bench.at(10 * job)
+        bench.complete(10 * job + 5, job)
+    assert questions(bench) == [((0, 1, 2), "over")]
+
+
+@examples(40)
+@given(scenarios(Limits(copies=(2, 3), stages_max=4)))
+def test_each_vote_is_decided_once_by_what_was_there_and_the_selected_output_is_published(scenario):
+    trace = drive(scenario)
+    jobs = trace.jobs()
+    open_since, decided, over, outputs = {}, {}, set(), set()
+    for call in trace.calls:
+        for event in call.events:
+            if isinstance(event, Completed):
+                outputs.add(event.job)
+            if isinstance(event, Voted):
+                question = open_since.pop(event.activation)
+                if event.activation not in decided and (
+                    event.buffer is not None or question.when != "early"
+                ):
+                    decided[event.activation] = event.buffer
+                if question.when == "over":
+                    over.add(event.activation)
+        for command in call.commands:
+            if isinstance(command, Vote):
+                assert command.activation not in open_since
+                assert command.activation not in over
+                assert set(command.jobs) <= outputs
+                assert all(jobs[job].activation == command.activation for job in command.jobs)
+                assert command.when != "early" or len(command.jobs) >= 2
+                open_since[command.activation] = command
+    published = {c.activation: c.buffer for _, c in trace.commands if isinstance(c, Publish)}
+    assert published == {a: b for a, b in decided.items() if b is not None}
+    began = {c.job for _, c in trace.commands if isinstance(c, Dispatch)}
+    assert over == {jobs[job].activation for job in began}
+    made = {b for b in outputs if jobs[b].outcome in {"met", "late"}}
+    freed = {c.buffer for _, c in trace.commands if isinstance(c, Reclaim)}
+    assert made - set(published.values()) <= freed

@@ -1,0 +1,152 @@
+"""What the voter remembers: the accepted output, who was wrong, who is trusted."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from avrt.safety.agreement import Scalar
+from avrt.safety.replicas import SHADOW_FRAMES, Replicas
+from avrt.safety.vote import Ballot, Rules
+from avrt.safety.voter import HOLD_NS, Answer, Voter
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def voter():
+    return Voter(Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c")))
+
+
+def ballots(*values):
+    return [
+        Ballot(i, abstains=value) if isinstance(value, str) else Ballot(i, value)
+        for i, value in enumerate(values)
+        if value is not None
+    ]
+
+
+def over(voter, activation, *values, at_ns=0):
+    return voter.vote(activation, ballots(*values), "over", at_ns)
+
+
+def test_an_early_decision_stands_and_the_last_one_is_judged_when_it_is_over(voter):
+    assert voter.vote(0, ballots(5.0, None, 9.0), "early", 1) == Answer("open")
+    assert voter.vote(0, ballots(5.0, 5.1, 9.0), "early", 2) == Answer("majority", 0)
+    assert over(voter, 0, 5.0, 5.1, 9.0) == Answer("", blamed=(2,))
+    assert [replica.points for replica in voter.replicas.all] == [0, 0, 1]
+
+
+def test_whoever_comes_after_the_last_time_was_late_even_if_right(voter):
+    assert voter.vote(0, ballots(5.0, 5.0, None), "deadline", 1) == Answer("majority_of_two", 0)
+    assert over(voter, 0, 5.0, 5.0, 5.0).blamed == (2,)
+    assert voter.replicas.all[2].points == 0.5
+
+
+def test_a_late_one_that_would_have_been_early_enough_is_not_blamed(voter):
+    assert voter.vote(0, ballots(5.0, 5.0, None), "early", 1).choice == 0
+    assert over(voter, 0, 5.0, 5.0, 5.0).blamed == ()
+
+
+def test_without_a_decision_the_last_accepted_output_is_held_for_two_frames(voter):
+    assert not over(voter, 0, 1.0, 5.0, 9.0).held
+    assert over(voter, 1, 5.0, 5.0, 5.0, at_ns=10 * MS).choice == 0
+    held = [over(voter, i, 1.0, 5.0, 9.0, at_ns=(20 + i) * MS).held for i in range(2, 6)]
+    assert held == [True, True, False, False]
+    assert over(voter, 6, 5.0, 5.0, 5.0, at_ns=40 * MS).choice == 0
+    assert over(voter, 7, 1.0, 5.0, 9.0, at_ns=50 * MS).held
+
+
+def test_an_output_that_is_too_old_is_not_held(voter):
+    over(voter, 0, 5.0, 5.0, 5.0, at_ns=0)
+    assert not over(voter, 1, 1.0, 5.0, 9.0, at_ns=HOLD_NS + 1).held
+
+
+def test_two_votes_in_a_row_without_a_decision_are_a_failure(voter):
+    over(voter, 0, "late", "late", "late")
+    assert not voter.is_failing
+    over(voter, 1, 1.0, 5.0, 9.0)
+    assert voter.is_failing
+    over(voter, 2, 5.0, 5.0, 9.0)
+    assert not voter.is_failing
+
+
+def test_three_wrong_outputs_quarantine_a_replica_and_then_it_counts_no_more(voter):
+    answers = [over(voter, i, 5.0, 5.0, 9.0) for i in range(3)]
+    assert [answer.quarantined for answer in answers] == [(), (), (2,)]
+    assert over(voter, 3, 5.0, 9.0, 9.0).verdict == "tie"
+
+
+def test_a_crash_quarantines_at_once(voter):
+    assert over(voter, 0, 5.0, 5.0, "crashed").quarantined == (2,)
+
+
+def test_a_transient_fault_quarantines_nobody(voter):
+    for activation in range(1000):
+        values = [5.0, 5.0, 5.0]
+        values[activation % 3] += 100 * (activation % 40 == 0)
+        assert over(voter, activation, *values).quarantined == ()
+    assert voter.replicas.active == [0, 1, 2]
+
+
+def test_a_restored_replica_counts_again_after_it_has_agreed_long_enough(voter):
+    over(voter, 0, 5.0, 5.0, "crashed")
+    voter.replicas.restored(2)
+    for activation in range(1, SHADOW_FRAMES):
+        assert over(voter, activation, 5.0, 5.0, 5.0).verdict == "majority_of_two"
+    over(voter, SHADOW_FRAMES, 5.0, 5.0, 5.0)
+    assert over(voter, SHADOW_FRAMES + 1, 5.0, 9.0, 5.0).choice == 0
+
+
+def test_one_that_disagrees_while_it_follows_along_is_quarantined_again(voter):
+    over(voter, 0, 5.0, 5.0, "crashed")
+    voter.replicas.restored(2)
+    over(voter, 1, 5.0, 5.0, 9.0)
+    assert voter.replicas.all[2].standing == "quarantined"
+
+
+def test_the_third_quarantine_within_ten_minutes_is_for_good():
+    replicas = Replicas(3)
+    for at_s in (0, 200, 400):
+        replicas.judge({2: 3.0}, at_s * 1000 * MS)
+        replicas.restored(2)
+        for _ in range(SHADOW_FRAMES):
+            replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
+    assert replicas.all[2].standing == "out"
+
+
+def test_quarantines_far_apart_are_not_for_good():
+    replicas = Replicas(3)
+    for at_s in (0, 400, 800):
+        replicas.judge({2: 3.0}, at_s * 1000 * MS)
+        replicas.restored(2)
+        for _ in range(SHADOW_FRAMES):
+            replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
+    assert replicas.all[2].standing == "active"
+
+
+def test_disagreement_alone_never_leaves_fewer_than_two():
+    replicas = Replicas(3)
+    for _ in range(10):
+        replicas.judge({0: 1.0, 1: 1.0, 2: 1.0}, 0)
+    assert replicas.active == [1, 2]
+    assert replicas.judge({2: 3.0}, 0) == [2]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(*[st.one_of(st.sampled_from([5.0, 5.5, 9.0, 13.0, "late", "crashed"]))] * 3),
+        max_size=30,
+    )
+)
+def test_what_is_accepted_was_said_by_a_trusted_replica_and_never_by_a_bad_one(frames):
+    voter = Voter(Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c")))
+    for activation, values in enumerate(frames):
+        trusted = set(voter.replicas.active)
+        answer = over(voter, activation, *values)
+        if answer.choice is not None:
+            assert answer.choice in trusted
+            assert not isinstance(values[answer.choice], str)
+            agreeing = [v for v in values if not isinstance(v, str)]
+            assert sum(abs(v - values[answer.choice]) <= 1 for v in agreeing) >= 2
+        assert not voter._decided
