@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from avrt.metrics.assumptions import Assumptions
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.streams import Streams
+from avrt.metrics.votes import VoteFigures
 from avrt.model.commands import Dispatch, Record
 from avrt.model.records import (
     OUTCOMES,
@@ -76,6 +77,7 @@ class StageFigures:
         self.anomalies: dict[str, int] = {}
         self._anomaly_of: dict[str, str] = {}
         self.causes: Counter[tuple[str, str]] = Counter()
+        self.votes = VoteFigures()
 
     @property
     def worst_ns(self) -> int | None:
@@ -162,6 +164,7 @@ class StageFigures:
             "window_violations": self.violations,
             "absent_inputs": dict(sorted(self.absent.items())),
             "anomalies": dict(self.anomalies),
+            "votes": self.votes.summary(),
             "late_because": [
                 {"kind": kind, "by": by, "ns": total_ns}
                 for (kind, by), total_ns in sorted(
@@ -241,7 +244,6 @@ class RunFigures:
         self.faults: Counter[str] = Counter()
         self.resources: list[ResourceRecord] = []
         self.incomplete_sets: Counter[str] = Counter()
-        self.verdicts: Counter[str] = Counter()
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
 
     def watch(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
@@ -280,7 +282,7 @@ class RunFigures:
             case ResourceRecord():
                 self.resources.append(record)
             case VoteRecord():
-                self.verdicts[record.verdict] += 1
+                self.stages[record.stage].votes.vote(record)
             case ModeRecord():
                 self.modes.append(record)
 

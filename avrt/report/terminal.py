@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from avrt.metrics.distribution import Distribution
     from avrt.metrics.run import RunFigures, StageFigures
+    from avrt.metrics.votes import VoteFigures
     from avrt.model.records import MissRecord
     from avrt.model.spec import StageSpec
     from avrt.report.bounds import Comparison
@@ -293,6 +294,15 @@ def input_notes(summary: RunSummary) -> Iterator[Text]:
         yield Text(f"anomaly {anomaly.kind} in {where}: {anomaly.detail} ({anomaly.count}x)")
 
 
+def _vote_notes(name: str, votes: VoteFigures) -> Iterator[Text]:
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(votes.verdicts.items()))
+    held = f"; the last output was held {votes.held}x" if votes.held else ""
+    style = "red" if votes.without_majority else ""
+    yield Text(f"{name}: {votes.count} votes: {told}{held}", style=style)
+    for task, count in sorted(votes.blamed.items()):
+        yield Text(f"{task}: wrong, late or missing in {count} votes", style="yellow")
+
+
 def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
     stage, sets = figures.stages[spec.name], figures.incomplete_sets[spec.name]
     if spec.sync is not None and sets:
@@ -307,6 +317,8 @@ def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
         yield Text(f"{spec.name}: {_jobs(count)} ran without {absent}")
     for anomaly, count in stage.anomalies.items():
         yield Text(f"{spec.name}: {anomaly} ({count}x)", style="yellow")
+    if stage.votes.count:
+        yield from _vote_notes(spec.name, stage.votes)
     if stage.overruns:
         yield Text(f"{spec.name}: {_jobs(stage.overruns)} overran the budget", style="yellow")
     yield from late_starts(spec.name, stage)
