@@ -111,6 +111,8 @@ class StageWorker:
         self._running: dict[int, _Running] = {}
         self._published = {stage.name: 0 for stage in spec.stages}
         self._epochs = dict.fromkeys(self._stages, 0)
+        self._last: dict[str, int] = {}
+        self._made_of = {task: type(stages[task]) for task in self._stages}
         self.digest = PayloadDigest() if digested else None
         accepts = {
             stage.name: stages[task].accepts
@@ -180,6 +182,7 @@ class StageWorker:
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
         anew = self._begins_anew(command.task, inputs)
+        self._last[command.task] = command.index
         self._running[command.job] = _Running(
             stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
         )
@@ -258,7 +261,10 @@ class StageWorker:
             self._note_execution(running, result, at_ns)
 
     def vote(self, command: Vote, at_ns: int) -> Voted:
-        return self._ballots.vote(command, at_ns)
+        answer = self._ballots.vote(command, at_ns)
+        if command.when == "over":
+            self._restore_replicas(command)
+        return answer
 
     def obey(self, command: Command, at_ns: int) -> list[Event]:
         match command:
@@ -275,6 +281,29 @@ class StageWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
+
+    def _restore_replicas(self, command: Vote) -> None:
+        """Let replicas that are quarantined follow along again, with the state of a trusted one.
+
+        Both must have come to the end of this activation and no further; else it is tried again
+        after the next one. A replica of other code begins anew.
+        """
+        replicas = self._ballots.voters[command.stage].replicas
+        idle = [
+            copy
+            for copy in range(len(replicas.all))
+            if self._last.get(f"{command.stage}.{copy}") == command.index
+        ]
+        trusted = next((copy for copy in idle if copy in replicas.active), None)
+        for copy in idle:
+            if trusted is None or replicas.all[copy].standing != "quarantined":
+                continue
+            source, target = (f"{command.stage}.{number}" for number in (trusted, copy))
+            if self._made_of[source] is self._made_of[target]:
+                self._streams[target].adopt(self._streams[source].state())
+            else:
+                self._streams[target].begin_anew()
+            replicas.restored(copy)
 
     def _keep(self, draft: Draft) -> int:
         """Keep an output that is not published yet; return its handle."""

@@ -97,6 +97,21 @@ class Stream:
         """
         self._worker.submit_always(partial(self._do, inputs, told, anew, device))
 
+    def state(self) -> Future[object]:
+        """Queue a copy of the stage's state; a fault in its place if there is one."""
+        future: Future[object] = Future()
+        copied = lambda: copy.deepcopy(self._stage.freeze())  # noqa: E731
+        self._worker.submit_always(lambda: future.set_result(guarded(copied)))
+        return future
+
+    def adopt(self, state: Future[object]) -> None:
+        """Queue taking over a state of another stream, which does nothing else before it has it."""
+        self._worker.submit_always(lambda: self._adopt(state.result()))
+
+    def begin_anew(self) -> None:
+        """Queue taking back the state that the stage had after its warm-up."""
+        self._worker.submit_always(self._begin_anew)
+
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._worker.close()
@@ -151,6 +166,10 @@ class Stream:
         if self._fresh is None:
             return None
         return self._fault_of(lambda: self._stage.thaw(copy.deepcopy(self._fresh)), "begin anew")
+
+    def _adopt(self, state: object) -> None:
+        if not isinstance(state, FaultError):
+            self._fault_of(lambda: self._stage.thaw(copy.deepcopy(state)), "take over a state")
 
     def _fault_of(self, call: Callable[[], object], what: str) -> Result | None:
         """Make a call before a job; return its fault, which takes the place of the job."""

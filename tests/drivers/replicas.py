@@ -60,5 +60,23 @@ class Testing(Stage):
         return output == (previous or 0) + self.step
 
 
+class Counting(Stage):
+    """Counts from 1."""
+
+    def __init__(self):
+        self.count = 0
+
+    def process(self, cloud):
+        assert cloud.payload.count
+        self.count += 1
+        return self.count
+
+    def freeze(self):
+        return self.count
+
+    def thaw(self, state):
+        self.count = state
+
+
 class Leaping(Testing):
     step = 2

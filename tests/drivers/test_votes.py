@@ -1,6 +1,9 @@
 """Replicas that really compute are voted on, in every driver alike."""
 
+import threading
+
 import pytest
+import replicas
 
 import avrt
 from avrt.drivers.verify import verify
@@ -145,6 +148,46 @@ def test_at_the_deadline_outputs_do_not_depend_on_which_copy_is_quicker(make_pip
         _, seen, _ = outputs(pipeline)
         found.append([message.stamp.publish_ns for message in seen])
     assert found[0] == found[1]
+
+
+def slipping_on(task):
+    """Return a stage that counts, and slips once on the stream of one copy."""
+
+    class Slipping(replicas.Counting):
+        def process(self, cloud):
+            if threading.current_thread().name == f"avrt-{task}" and cloud.stamp.sequence == 2:
+                self.count += 100
+            return super().process(cloud)
+
+    return Slipping
+
+
+def test_a_quarantined_replica_takes_over_the_state_of_a_trusted_one_and_comes_back(
+    make_pipeline, outputs, votes, monkeypatch
+):
+    monkeypatch.setattr("avrt.safety.replicas.SHADOW_FRAMES", 3)
+    pipeline = make_pipeline()
+    pipeline.add(
+        slipping_on("see.2"),
+        name="see",
+        inputs={"cloud": "lidar"},
+        wcet="1 ms",
+        deadline="50 ms",
+        redundancy={"copies": 3, "one_domain": True},
+    )
+    pipeline.add(
+        lambda seen: seen.payload, name="plan", inputs={"seen": "see"}, wcet="1 ms",
+        deadline="50 ms",
+    )  # fmt: skip
+    _, seen, _ = outputs(pipeline, frames=14)
+    assert [message.payload for message in seen] == list(range(1, 15))
+    wrong = [record.activation for record in votes() if record.blamed]
+    told = verdicts(votes())
+    assert len(wrong) == 3
+    assert told[:2] == ["unanimous"] * 2
+    assert told[2:5] == ["majority"] * 3
+    assert told[5:8] == ["majority_of_two"] * 3
+    assert told[8:] == ["unanimous"] * 6
 
 
 @pytest.mark.slow
