@@ -65,7 +65,7 @@ class Trajectory:
     def problem(self, payload: object) -> Problem:
         if not isinstance(payload, Plan) or not _is_whole(payload):
             return "schema"
-        if not is_finite(payload):
+        if not is_finite(_arrays(payload)):  # what is told of its cause moves nothing
             return "nonfinite"
         return "" if _is_drivable(payload, self.limits) else "range"
 
@@ -102,10 +102,14 @@ def _at(plan: Plan, t: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([np.interp(t, plan.t, column) for column in columns], axis=1)
 
 
+def _arrays(plan: Plan) -> list[NDArray[np.float64]]:
+    return [plan.xy, plan.t, plan.yaw, plan.speed, plan.acceleration, plan.curvature]
+
+
 def _is_whole(plan: Plan) -> bool:
     count = len(plan.t)
-    arrays = (plan.yaw, plan.speed, plan.acceleration, plan.curvature)
-    is_complete = plan.xy.shape == (count, 2) and all(a.shape == (count,) for a in arrays)
+    xy, *others = _arrays(plan)
+    is_complete = xy.shape == (count, 2) and all(a.shape == (count,) for a in others)
     return count >= 2 and is_complete
 
 

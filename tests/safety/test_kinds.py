@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from avrt.payload import Box, Plan, Track, Tracks
+from avrt.payload import Box, Plan, PlanCause, Track, Tracks
 from avrt.safety.agreement import EXACT, Choice, Scalar, Tolerance
 from avrt.safety.objects import NEW_IDS, Objects
 from avrt.safety.trajectory import Trajectory
@@ -219,6 +219,7 @@ def test_of_plans_that_differ_the_slowest_is_safest():
         (replace(plan(), xy=plan().xy + 5), "range"),
         (replace(plan(), yaw=np.full(21, 1.0)), "range"),
         (plan(), ""),
+        (replace(plan(), cause=PlanCause(1, (), np.full((2, 3), math.nan), 1.0, math.nan)), ""),
     ],
 )
 def test_a_plan_that_cannot_be_driven_is_no_vote(spoilt, problem):
