@@ -127,13 +127,21 @@ def groups_of(members: Sequence[Member]) -> dict[str, int]:
 
 
 def stages_above(order: Sequence[StageSpec]) -> dict[str, frozenset[str]]:
-    """Return the stages that must end before each is released, by trigger."""
+    """Return the stages that must end before each is released, by trigger.
+
+    Copies of a redundant stage may go on when two of them have decided.
+    """
     above: dict[str, frozenset[str]] = {}
+    by_name = {stage.name: stage for stage in order}
     for stage in order:
         trigger = stage.trigger_input
-        before = None if trigger is None else trigger.source
-        known = before is not None and before in above
-        above[stage.name] = above[before] | {before} if known and before else frozenset()
+        before = None if trigger is None else by_name.get(trigger.source)
+        if before is None or before.name not in above:
+            above[stage.name] = frozenset()
+        elif before.redundancy is None:
+            above[stage.name] = above[before.name] | {before.name}
+        else:
+            above[stage.name] = above[before.name]
     return above
 
 

@@ -1,11 +1,13 @@
 """Voting over outputs that were really computed: from how jobs ended to what the kernel is told.
 
-A replica says what its job made. One whose job raised, hung or was lost crashed; one whose output
-came too late to be wanted is late; one whose job never began says nothing and is not blamed.
+A replica says what its job made. One whose job raised or hung crashed; one whose output came too
+late to be wanted, or has not come yet, is late; one whose job never began, or was lost with its
+device, says nothing and is not blamed. What ends after its vote is over is of no interest any more.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -22,16 +24,20 @@ if TYPE_CHECKING:
     from avrt.drivers.draft import Draft
     from avrt.model.commands import Vote
     from avrt.model.spec import PipelineSpec
+    from avrt.safety.vote import Abstains
     from avrt.safety.voter import Answer
+
+log = logging.getLogger("avrt.drivers")
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How the job of a replica ended; its output's handle and draft, or neither."""
+    """How the job of a replica ended, if it has: what it made, or why there is nothing."""
 
     job: int
     handle: int | None = None
     draft: Draft | None = None
+    abstains: Abstains = "late"
 
 
 class Ballots:
@@ -68,33 +74,59 @@ class Ballots:
         self._digested = digested
         self._ends: defaultdict[tuple[str, int], dict[int, _End]] = defaultdict(dict)
         self._accepted: dict[str, Draft] = {}
+        self._epochs = {stage.name: 0 for stage in redundant}
 
-    def ended(
-        self, task: str, index: int, job: int, handle: int | None = None, draft: Draft | None = None
-    ) -> None:
-        """Take in how a job ended; those of other stages are none of its business."""
+    def began(self, task: str, index: int, job: int) -> None:
+        """Take in that a job began; those of other stages are none of its business."""
         if task in self._replica:
             stage, copy = self._replica[task]
-            self._ends[stage, index][copy] = _End(job, handle, draft)
+            self._ends[stage, index][copy] = _End(job)
+
+    def made(self, task: str, index: int, job: int, handle: int, draft: Draft) -> None:
+        """Take in what a job made."""
+        self._ended(task, index, _End(job, handle, draft, ""))
+
+    def failed(self, task: str, index: int, job: int, why: Abstains = "crashed") -> None:
+        """Take in that a job made nothing."""
+        self._ended(task, index, _End(job, abstains=why))
+
+    def _ended(self, task: str, index: int, end: _End) -> None:
+        if task in self._replica:
+            stage, copy = self._replica[task]
+            if (stage, index) in self._ends:
+                self._ends[stage, index][copy] = end
 
     def vote(self, question: Vote, at_ns: int) -> Voted:
         """Answer a question of the kernel."""
         stage = question.stage
         ends = self._ends[stage, question.index]
+        self._begin_epoch(stage, ends)
         counted = set(question.jobs)
-        ballots = [self._ballot(copy, end, counted) for copy, end in sorted(ends.items())]
+        known = sorted(ends.items())
         voter = self.voters[stage]
+        if question.when != "over":  # who is still at work has not been heard of
+            known = [(copy, end) for copy, end in known if end.draft or end.abstains != "late"]
+        ballots = [self._ballot(copy, end, counted) for copy, end in known]
         if question.when == "over":
             del self._ends[stage, question.index]
             others = set(range(len(voter.replicas.all))) - set(ends)
             ballots += [Ballot(copy, abstains="skipped") for copy in sorted(others)]
         answer = voter.vote(question.activation, ballots, question.when, at_ns)
+        for copy in answer.quarantined:
+            log.warning("replica %s.%d is quarantined", stage, copy)
         buffer = self._selected(stage, answer, ends)
         return Voted(question.activation, answer.verdict, buffer, answer.held, answer.blamed)
 
+    def _begin_epoch(self, stage: str, ends: Mapping[int, _End]) -> None:
+        """Forget what was accepted when the source's clock has begun anew."""
+        epoch = max((end.draft.epoch for end in ends.values() if end.draft is not None), default=0)
+        if epoch > self._epochs[stage]:
+            self._epochs[stage] = epoch
+            self.voters[stage].forget()
+
     def _ballot(self, copy: int, end: _End, counted: set[int]) -> Ballot:
         if end.draft is None:
-            return Ballot(copy, abstains="crashed")
+            return Ballot(copy, abstains=end.abstains)
         if end.job not in counted:
             return Ballot(copy, abstains="late")
         return Ballot(copy, end.draft.payload)

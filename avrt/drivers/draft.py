@@ -69,7 +69,8 @@ def draft_of(
     if trigger is not None:
         capture_ns, capture_end_ns = trigger.stamp.capture_ns, trigger.stamp.capture_end_ns
     else:
-        capture_ns = release_ns if stage.publish == "at_deadline" else start_ns
+        bound_early = stage.publish == "at_deadline" or stage.redundancy is not None
+        capture_ns = release_ns if bound_early else start_ns
         capture_end_ns = capture_ns
     origins = merge_origins(message.origins for message in given)
     if not stage.inputs:

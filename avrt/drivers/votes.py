@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from avrt.kernel.voting import QUORUM
 from avrt.model.events import Completed, Voted
 
 if TYPE_CHECKING:
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Agreeing:
-    """A voter of equal outputs: the first is selected as soon as there are enough."""
+    """A voter of equal outputs: the first is selected as soon as more than half are there."""
 
     def __init__(self) -> None:
-        self._decided: set[int] = set()
+        self._decided: defaultdict[str, set[int]] = defaultdict(set)
+        self._accepted: set[str] = set()
 
     def vote(self, question: Vote, outputs: Sequence[int], known: Voted | None = None) -> Voted:
         """Return the answer to a question.
@@ -28,20 +29,31 @@ class Agreeing:
             outputs: of the jobs in question, in their order.
             known: what is to be answered unless the vote is decided already.
         """
-        activation = question.activation
-        is_open = activation not in self._decided
+        activation, decided = question.activation, self._decided[question.stage]
+        is_open = activation not in decided
+        if known is not None and known.held and question.stage not in self._accepted:
+            known = replace(known, buffer=None, held=False)
         if known is not None and (is_open or known.buffer is None):
             answer = replace(known, activation=activation)
-        elif is_open and outputs:
-            verdict = "unanimous" if len(outputs) >= QUORUM else "single"
-            answer = Voted(activation, verdict, outputs[0])
+        elif is_open:
+            answer = self._answer(question, outputs)
         else:
-            answer = Voted(activation, "none" if is_open else "", None)
+            answer = Voted(activation, "", None)
         if question.when == "over":
-            self._decided.discard(activation)
+            decided.discard(activation)
         elif question.when == "deadline" or answer.buffer is not None:
-            self._decided.add(activation)
+            decided.add(activation)
+        if answer.buffer is not None:
+            self._accepted.add(question.stage)
         return answer
+
+    @staticmethod
+    def _answer(question: Vote, outputs: Sequence[int]) -> Voted:
+        if len(outputs) > question.copies // 2:
+            return Voted(question.activation, "unanimous", outputs[0])
+        if question.when == "early":
+            return Voted(question.activation, "open", None)
+        return Voted(question.activation, "single" if outputs else "none", None)
 
 
 class Recalled:
@@ -53,7 +65,9 @@ class Recalled:
     """
 
     def __init__(
-        self, answers: Mapping[tuple[str, int], Sequence[Voted]], ends: Iterable[object]
+        self,
+        answers: Mapping[tuple[str, int], Sequence[Voted]],
+        ends: Iterable[object],
     ) -> None:
         self._answers = answers
         self._made = {end.buffer for end in ends if isinstance(end, Completed)}
@@ -64,6 +78,10 @@ class Recalled:
         """Return the answer to a question over the activation that `key` tells."""
         left = self._left.setdefault(key, iter(self._answers.get(key, ())))
         known = next(left, None)
+        while known is not None and known.verdict == "open" and question.when != "early":
+            known = next(left, None)  # here it is asked later, and must be decided
         if known is not None and known.buffer in self._made.difference(outputs):
             known = None  # the job that made it has not ended here
+        if question.when == "over":
+            del self._left[key]
         return self._other.vote(question, outputs, known)

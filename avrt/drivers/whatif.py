@@ -210,10 +210,11 @@ def _is_outer(event: Event) -> bool:
 def _fresh_handle(events: Sequence[Event]) -> int | None:
     """Return the first handle that no message had, None where outputs are numbered by job."""
     outputs = [(event.buffer, event.job) for event in events if isinstance(event, Completed)]
+    voted = [e.buffer for e in events if isinstance(e, Voted) and e.buffer is not None]
     last = max((event.buffer for event in events if isinstance(event, Arrived)), default=-1)
     if last < 0 and all(buffer == job for buffer, job in outputs):
         return None
-    return 1 + max([last, *(buffer for buffer, _ in outputs)])
+    return 1 + max([last, *voted, *(buffer for buffer, _ in outputs)])
 
 
 def _until_ns(entries: Sequence[Entry], path: str) -> int | None:
@@ -348,7 +349,6 @@ class _Repeater:
         return handle
 
     def vote(self, command: Vote, _at_ns: int) -> Voted:
-        """Answer as in the run; over outputs that it did not have, with the first."""
         key = self._repeated.log.lineage.origin(command.activation)
         handles = [self._handles[job] for job in command.jobs]
         return self._voter.vote(command, key, handles)

@@ -114,11 +114,8 @@ class StageWorker:
         self._last: dict[str, int] = {}
         self._made_of = {task: type(stages[task]) for task in self._stages}
         self.digest = PayloadDigest() if digested else None
-        accepts = {
-            stage.name: stages[task].accepts
-            for task, stage in self._stages.items()
-            if task == stage.task_names[0]
-        }
+        tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
+        accepts = {name: test for name, test in reversed(tests) if test is not None}
         self._ballots = Ballots(spec, accepts, self._keep, digested=digested)
         self._frames = {task: stages[task].output_frame for task in self._stages}
         threads = max(device.threads for device in spec.devices)
@@ -183,6 +180,7 @@ class StageWorker:
         }
         anew = self._begins_anew(command.task, inputs)
         self._last[command.task] = command.index
+        self._ballots.began(command.task, command.index, command.job)
         self._running[command.job] = _Running(
             stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
         )
@@ -208,7 +206,7 @@ class StageWorker:
         del self._running[job]
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
-            self._ballots.ended(running.task, running.index, job)
+            self._ballots.failed(running.task, running.index, job)
             return Failed(job, result.fault.kind)
         draft = draft_of(
             running.stage,
@@ -219,7 +217,7 @@ class StageWorker:
             start_ns=running.start_ns,
         )
         handle = self._keep(draft)
-        self._ballots.ended(running.task, running.index, job, handle, draft)
+        self._ballots.made(running.task, running.index, job, handle, draft)
         done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
         return Completed(job, handle, done_ns)
 
@@ -244,18 +242,18 @@ class StageWorker:
         fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
         result = Result(None, fault, self.hang_timeout_ns)
         running = self._running.pop(job)
-        self._ballots.ended(running.task, running.index, job)
+        self._ballots.failed(running.task, running.index, job)
         self._note_execution(running, result, at_ns)
         return Hung(job)
 
     def forget(self, job: int) -> None:
         """Drop a job that is lost with its device, and what it holds."""
         running = self._running.pop(job)
-        self._ballots.ended(running.task, running.index, job)
+        self._ballots.failed(running.task, running.index, job, "skipped")
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
-        self._ballots.ended(running.task, running.index, job)
+        self._ballots.failed(running.task, running.index, job, "skipped")
         result = self._awaited(running)
         if result is not None:
             self._note_execution(running, result, at_ns)

@@ -58,7 +58,7 @@ class Legality:
         if at_ns < self._state.now_ns:
             raise KernelError(f"time went back from {self._state.now_ns} to {at_ns} ns")
         for event in events:
-            problem = self._problem(event)
+            problem = self._problem(event, events)
             if problem:
                 raise KernelError(f"illegal at {at_ns} ns: {event}: {problem}")
         if len(events) > 1:
@@ -68,7 +68,7 @@ class Legality:
                 raise KernelError(f"illegal at {at_ns} ns: {twice[0]} {twice[1]} twice in one call")
 
     def _problem(  # noqa: C901, PLR0911, PLR0912 - one case an event
-        self, event: Event
+        self, event: Event, batch: Sequence[Event]
     ) -> str:
         match event:
             case Completed():
@@ -83,7 +83,7 @@ class Legality:
             case SegmentEnded():
                 return self._job(event.job, last=False)
             case Voted():
-                return self._voting.problem(event)
+                return self._voting.problem(event, batch)
             case Read():
                 unread = self._state.buffers.is_unread(event.buffer)
                 return "" if unread else "no outside reader holds this buffer"

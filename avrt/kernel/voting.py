@@ -5,13 +5,15 @@ last time at which a decision still meets the deadline (`deadline`), and once al
 (`over`), at the end of the instant. One question is open at a time: what happens meanwhile is asked
 about after its answer.
 
-* What the voter selects is published; nothing that comes later can change it.
+* What the voter selects is published; nothing that comes later can change it. Where outputs are
+  published as soon as possible, a decision supersedes what is undecided of older activations of its
+  stage: consumers never see an older output after a newer one.
 * An early question may stay undecided; the others are decided, if need be without an output.
 * The selected output is one of the jobs', or a new message: a declared merge of several, or the
   last accepted one held once more, which keeps its capture time and what it rests on.
 * Under policy "table" nothing is asked early: what follows is planned for when all have ended.
 * Outputs are kept until all jobs have ended, so that a late one can still be compared.
-* An activation of which no job ever began is not voted on.
+* An activation that was never asked about, and of which no job began, is not voted on.
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from avrt.kernel.timers import VOTE
-from avrt.model.commands import Record, Vote
+from avrt.model.commands import Reclaim, Record, Vote
+from avrt.model.events import Voted
 from avrt.model.records import VoteRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Activation
     from avrt.kernel.releases import Releases
     from avrt.kernel.state import State
     from avrt.model.commands import VoteAt
-    from avrt.model.events import Voted
+    from avrt.model.events import Event
 
 QUORUM = 2
+SUPERSEDED = "superseded"
 
 
 @dataclass(slots=True, eq=False)
@@ -40,16 +46,20 @@ class Poll:
 
     Attributes:
         told: outputs that the voter has been asked about.
+        was_asked: whether there was any question.
         asked: the question that is open, or None.
         is_closed: the last time to decide in has come.
         is_judged: the decision is made.
+        is_superseded: it was made by that over a newer activation; an answer decides nothing more.
     """
 
     activation: Activation
     told: int = 0
+    was_asked: bool = False
     asked: VoteAt | None = None
     is_closed: bool = False
     is_judged: bool = False
+    is_superseded: bool = False
 
 
 class Voting:
@@ -90,7 +100,7 @@ class Voting:
     def ask(self) -> None:
         """Ask what there is to ask after this instant."""
         stirred, self.stirred = self.stirred, []
-        for poll in stirred:
+        for poll in sorted(stirred, key=lambda poll: poll.activation.id):
             self._ask(poll)
 
     def voted(self, event: Voted) -> None:
@@ -99,33 +109,53 @@ class Voting:
         activation, asked, poll.asked = poll.activation, poll.asked, None
         decides = not poll.is_judged and (event.buffer is not None or asked != "early")
         if decides or event.blamed:
-            self._note(activation, event)
+            verdict = event.verdict if decides else ""
+            self._note(activation, verdict, held=event.held, blamed=event.blamed)
         if decides:
             poll.is_judged = True
             self._decide(activation, event)
+        elif event.buffer is not None and not self._state.buffers.is_live(event.buffer):
+            self._state.out.append(Reclaim(event.buffer))
         if asked == "over":
             self._close(poll)
         else:
             self.stirred.append(poll)
 
-    def problem(self, event: Voted) -> str:
-        """Return why an answer is illegal, or ""."""
+    def problem(self, event: Voted, batch: Sequence[Event]) -> str:
+        """Return why an answer is illegal, or ""; `batch` are all events of the call."""
         poll = self.polls.get(event.activation)
         if poll is None or poll.asked is None:
             return "no vote is open on this activation"
         if any(not 0 <= replica < len(poll.activation.jobs) for replica in event.blamed):
             return "no such replica"
-        return "" if event.buffer is None else self._problem_of_choice(poll, event, event.buffer)
+        return "" if event.buffer is None else self._problem_of_choice(poll, event, batch)
 
-    def _problem_of_choice(self, poll: Poll, event: Voted, handle: int) -> str:
-        if poll.is_judged:
+    def _problem_of_choice(self, poll: Poll, event: Voted, batch: Sequence[Event]) -> str:
+        handle = event.buffer
+        assert handle is not None
+        if poll.is_judged and not poll.is_superseded:
             return "this vote is decided"
-        if event.held and poll.activation.stage.name not in self._accepted:
+        if event.held and not self._has_accepted(poll.activation, batch):
             return "there is no accepted output to hold"
         is_output = any(buffer.handle == handle for buffer in _outputs(poll.activation))
         if is_output and not event.held:
             return ""
         return "this buffer is live" if self._state.buffers.is_live(handle) else ""
+
+    def _has_accepted(self, activation: Activation, batch: Sequence[Event]) -> bool:
+        """Whether there is an accepted output, or will be when this one is decided."""
+        if activation.stage.name in self._accepted:
+            return True
+        before = [
+            self.polls[event.activation]
+            for event in batch
+            if isinstance(event, Voted)
+            and event.activation < activation.id
+            and event.activation in self.polls
+            and event.buffer is not None
+            and not event.held
+        ]
+        return any(poll.activation.stage is activation.stage for poll in before)
 
     def _ask(self, poll: Poll) -> None:
         activation = poll.activation
@@ -143,18 +173,26 @@ class Voting:
             when = "early"
         else:
             return
-        if when == "over" and all(job.start_ns is None for job in activation.jobs):
+        has_begun = any(job.start_ns is not None for job in activation.jobs)
+        if when == "over" and not poll.was_asked and not has_begun:
             self._close(poll)
             return
-        poll.asked, poll.told = when, outputs
+        poll.asked, poll.told, poll.was_asked = when, outputs, True
         jobs = tuple(job.id for job in activation.jobs if job.output is not None)
-        name, index = activation.stage.name, activation.jobs[0].index
-        self._state.out.append(Vote(activation.id, name, index, jobs, when))
+        name, index, copies = activation.stage.name, activation.jobs[0].index, len(activation.jobs)
+        self._state.out.append(Vote(activation.id, name, index, copies, jobs, when))
 
-    def _note(self, activation: Activation, event: Voted) -> None:
-        blamed = tuple(activation.jobs[replica].task.name for replica in event.blamed)
+    def _note(
+        self,
+        activation: Activation,
+        verdict: str,
+        *,
+        held: bool = False,
+        blamed: Sequence[int] = (),
+    ) -> None:
+        tasks = tuple(activation.jobs[replica].task.name for replica in blamed)
         name, now_ns = activation.stage.name, self._state.now_ns
-        record = VoteRecord(activation.id, name, now_ns, event.verdict, event.held, blamed)
+        record = VoteRecord(activation.id, name, now_ns, verdict, held, tasks)
         self._state.out.append(Record(record))
 
     def _decide(self, activation: Activation, event: Voted) -> None:
@@ -166,7 +204,18 @@ class Voting:
             chosen = self._new(activation, event.buffer, held=event.held)
         if not event.held:
             self._accepted[activation.stage.name] = chosen
+        if activation.stage.publish == "asap":
+            self._supersede(activation)
         self._releases.decide(activation, chosen)
+
+    def _supersede(self, newer: Activation) -> None:
+        """Decide older activations of a stage without an output."""
+        for poll in self.polls.values():
+            activation = poll.activation
+            if activation.stage is newer.stage and activation.id < newer.id and not poll.is_judged:
+                poll.is_judged = poll.is_superseded = True
+                self._note(activation, SUPERSEDED)
+                self._state.underway[activation.stage.name] -= 1
 
     def _new(self, activation: Activation, handle: int, *, held: bool) -> Buffer:
         """Register a message that no job made."""

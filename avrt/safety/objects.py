@@ -1,9 +1,9 @@
 """Whether two lists of objects show the same scene, and what to believe if they do not.
 
 Objects are paired within a class group by the distance of their centres, seen from above; a pair
-further apart than the gate, or of another speed, is none. Lists agree when nearly all objects of
-both are paired and none in the way of the vehicle is left over. Where no two lists agree all
-objects are kept: to miss a pedestrian costs more than to brake for a ghost.
+further apart than the gate, or of another speed, size or standing, is none. Lists agree when nearly
+all objects of both are paired and none in the way of the vehicle is left over. Where no two lists
+agree all objects are kept: to miss a pedestrian costs more than to brake for a ghost.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ GROUPS = {
 FAR = 1e6
 OBJECTS_MAX = 1000
 NEW_IDS = 1_000_000
+NO_POINTS = np.zeros((0, 3), np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,10 @@ class Objects:
 
     Attributes:
         gate, gate_share: metres between the centres of a pair, and share of the range.
-        speed: m/s between the velocities of a pair.
+        speed: m/s between the velocities of a pair, and between how fast they come closer.
+        size: metres between the extents of a pair.
+        turned: radians between the headings of a pair of long objects, front and rear alike.
+        ego_speed, yaw_rate: m/s and rad/s between the vehicle's own in two lists.
         share: of the objects of each list that must be paired.
         aside, ahead: the way of the vehicle, metres to each side and ahead.
         max_range: metres; what is further away does not count.
@@ -50,6 +54,10 @@ class Objects:
     gate: float = 1.0
     gate_share: float = 0.05
     speed: float = 2.0
+    size: float = 1.0
+    turned: float = 0.35
+    ego_speed: float = 0.5
+    yaw_rate: float = 0.05
     share: float = 0.9
     aside: float = 2.5
     ahead: float = 60.0
@@ -60,12 +68,17 @@ class Objects:
             return "schema"
         if len(payload.objects) > OBJECTS_MAX:
             return "range"
-        states = [(track.box, track.vx, track.vy) for track in payload.objects]
-        return "" if is_finite(states) else "nonfinite"
+        rows = [replace(track, points=NO_POINTS) for track in payload.objects]
+        return "" if is_finite([rows, payload.ego_speed, payload.yaw_rate]) else "nonfinite"
 
     def distance(self, a: object, b: object) -> float:
         assert isinstance(a, Tracks)
         assert isinstance(b, Tracks)
+        if (
+            abs(a.ego_speed - b.ego_speed) > self.ego_speed
+            or abs(a.yaw_rate - b.yaw_rate) > self.yaw_rate
+        ):
+            return math.inf
         ours, theirs = self._in_range(a), self._in_range(b)
         pairs = self._pairs(ours, theirs)
         left = [t for i, t in enumerate(ours) if i not in pairs]
@@ -104,18 +117,37 @@ class Objects:
             return {}
         costs = np.full((len(ours), len(theirs)), FAR)
         for i, one in enumerate(ours):
-            gate = max(self.gate, self.gate_share * math.hypot(one.box.x, one.box.y))
             for j, other in enumerate(theirs):
                 away = math.hypot(one.box.x - other.box.x, one.box.y - other.box.y)
-                if away <= gate and self._may_be(one, other):
+                if away <= self._gate(one, other) and self._may_be(one, other):
                     costs[i, j] = away
         rows, columns = linear_sum_assignment(costs)
         found = zip(rows.tolist(), columns.tolist(), strict=True)
         return {i: j for i, j in found if costs[i, j] < FAR}
 
+    def _gate(self, one: Track, other: Track) -> float:
+        """Return how far apart a pair may be: by the range of the further one."""
+        far = max(math.hypot(track.box.x, track.box.y) for track in (one, other))
+        return max(self.gate, self.gate_share * far)
+
     def _may_be(self, one: Track, other: Track) -> bool:
-        faster = math.hypot(one.vx - other.vx, one.vy - other.vy)
-        return faster <= self.speed and _group(one) == _group(other)
+        """Whether all that a planner reads of them is alike."""
+        a, b = one.box, other.box
+        sizes = (a.length - b.length, a.width - b.width, a.height - b.height)
+        turned = abs(math.remainder(a.yaw - b.yaw, math.pi)) if _has_heading(one) else 0.0
+        return (
+            _group(one) == _group(other)
+            and one.confirmed == other.confirmed
+            and math.hypot(one.vx - other.vx, one.vy - other.vy) <= self.speed
+            and abs(one.closing_speed - other.closing_speed) <= self.speed
+            and abs(one.nearest_x - other.nearest_x) <= self._gate(one, other)
+            and max(map(abs, sizes)) <= self.size
+            and turned <= self.turned
+        )
+
+
+def _has_heading(track: Track) -> bool:
+    return track.box.length > 2 * track.box.width
 
 
 def _group(track: Track) -> str:

@@ -6,7 +6,7 @@ self-test and taken over the state of one that is trusted, and then agreed with 
 for SHADOW_FRAMES frames in a row. The third quarantine within WITHIN_NS is for good.
 
 Of two replicas that disagree nobody knows which one is wrong. So disagreement alone never leaves
-fewer than two that are trusted; a crash may.
+fewer than two that are trusted; a crash may. Where nobody is left all are trusted again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 GOOD = 0.1
 QUARANTINE_AT = 3.0
@@ -51,11 +51,18 @@ class Replicas:
     def active(self) -> list[int]:
         return [i for i, replica in enumerate(self.all) if replica.standing == "active"]
 
-    def judge(self, blame: Mapping[int, float], at_ns: int) -> list[int]:
-        """Take in who was wrong in one vote; return those that are quarantined by it."""
+    def judge(self, blame: Mapping[int, float], heard: Collection[int], at_ns: int) -> list[int]:
+        """Take in who was wrong in one vote; return those that are quarantined by it.
+
+        Args:
+            blame: the points of those that were.
+            heard: those that gave an output: of them, whoever is not blamed was right.
+            at_ns: pipeline time.
+        """
         for index in self.active:
             replica, points = self.all[index], blame.get(index, 0.0)
-            replica.points = max(0.0, replica.points + (points or -GOOD))
+            if points or index in heard:
+                replica.points = max(0.0, replica.points + (points or -GOOD))
         guilty = [i for i in self.active if self.all[i].points >= QUARANTINE_AT]
         guilty.sort(key=lambda i: (-self.all[i].points, i))
         found = []
@@ -63,6 +70,8 @@ class Replicas:
             if blame.get(index, 0.0) >= CRASH or len(self.active) > TRUSTED_MIN:
                 self._quarantine(index, at_ns)
                 found.append(index)
+        if not self.active:
+            self._trust_again()
         return found
 
     def restored(self, index: int) -> None:
@@ -82,6 +91,12 @@ class Replicas:
         replica.agreed += 1
         if replica.agreed >= SHADOW_FRAMES:
             replica.standing = "active"
+
+    def _trust_again(self) -> None:
+        """Let all come back that are not out: what hits all at once tells nothing of one."""
+        for replica in self.all:
+            if replica.standing != "out":
+                replica.standing, replica.points = "active", 0.0
 
     def _quarantine(self, index: int, at_ns: int) -> None:
         replica = self.all[index]

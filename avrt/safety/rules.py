@@ -7,8 +7,11 @@ followed the same bad one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, TypeAlias
 
+from avrt.errors import FaultError
+from avrt.exec.runner import guarded
 from avrt.payload import Plan, Tracks
 from avrt.safety.agreement import EXACT, SHARE, Tolerance
 from avrt.safety.objects import Objects
@@ -21,10 +24,12 @@ if TYPE_CHECKING:
     from avrt.model.spec import StageSpec
     from avrt.safety.agreement import Agreement, Problem
 
+    Test: TypeAlias = Callable[[object, object | None], bool]
 
-def rules_of(
-    stage: StageSpec, accept: Callable[[object, object | None], bool] | None = None
-) -> Rules:
+INTERRUPTS = (KeyboardInterrupt,)
+
+
+def rules_of(stage: StageSpec, accept: Test | None = None) -> Rules:
     """Return the rules of a redundant stage; `accept` is its acceptance test, if it has one."""
     redundancy = stage.redundancy
     assert redundancy is not None
@@ -38,11 +43,12 @@ def rules_of(
         case _:
             agreement = ByKind(Tolerance(share))
     return Rules(
-        agreement=agreement,
+        agreement=Contained(agreement),
         domains=domains_of(stage),
         quorum=redundancy.copies // 2 + 1,
-        accept=accept,
+        accept=None if accept is None else contained_test(accept),
         allow_single=redundancy.single,
+        supersedes=stage.publish == "asap",
     )
 
 
@@ -51,6 +57,37 @@ def domains_of(stage: StageSpec) -> tuple[str, ...]:
     redundancy = stage.redundancy
     assert redundancy is not None
     return redundancy.runs or (stage.run,) * redundancy.copies
+
+
+def contained_test(accept: Test) -> Test:
+    """Return an acceptance test that refuses what it raises at."""
+
+    def accepts(output: object, previous: object | None) -> bool:
+        return guarded(lambda: bool(accept(output, previous)), INTERRUPTS) is True
+
+    return accepts
+
+
+class Contained:
+    """An agreement that raises at nothing: what it cannot compare is no vote.
+
+    A payload of a shape that nobody expected must not end the run; the other replicas are right.
+    """
+
+    def __init__(self, agreement: Agreement) -> None:
+        self._agreement = agreement
+
+    def problem(self, payload: object) -> Problem:
+        found = guarded(lambda: self._agreement.problem(payload), INTERRUPTS)
+        return "schema" if isinstance(found, FaultError) else found
+
+    def distance(self, a: object, b: object) -> float:
+        found = guarded(lambda: self._agreement.distance(a, b), INTERRUPTS)
+        return math.inf if isinstance(found, FaultError) else found
+
+    def settle(self, payloads: Sequence[object]) -> object | None:
+        found = guarded(lambda: self._agreement.settle(payloads), INTERRUPTS)
+        return None if isinstance(found, FaultError) else found
 
 
 class ByKind:
@@ -65,7 +102,7 @@ class ByKind:
         return self._for(payload).problem(payload)
 
     def distance(self, a: object, b: object) -> float:
-        return self._for(a).distance(a, b) if type(a) is type(b) else float("inf")
+        return self._for(a).distance(a, b) if type(a) is type(b) else math.inf
 
     def settle(self, payloads: Sequence[object]) -> object | None:
         kinds = {type(payload) for payload in payloads}

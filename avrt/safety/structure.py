@@ -50,7 +50,10 @@ def apart(  # noqa: PLR0911 - one case a type
     match a:
         case None | bool() | int() | str() | bytes():
             return 0.0 if a == b else math.inf
-        case float() | np.ndarray() | np.generic():
+        case float():
+            assert isinstance(b, float)
+            return _apart_by(abs(a - b), max(abs(a), abs(b)), share, absolute)
+        case np.ndarray() | np.generic():
             return _arrays_apart(np.asarray(a), np.asarray(b), share, absolute)
         case dict():
             return _mappings_apart(a, cast("dict[object, object]", b), share, absolute)
@@ -90,10 +93,14 @@ def _arrays_apart(a: Array, b: Array, share: float, absolute: float) -> float:
         return 0.0 if np.array_equal(a, b) else math.inf
     if not a.size:
         return 0.0
-    difference = float(np.abs(a - b).max())
-    allowed = max(absolute, share * max(float(np.abs(a).max()), float(np.abs(b).max())))
+    top = max(float(np.abs(a).max()), float(np.abs(b).max()))
+    return _apart_by(float(np.abs(a - b).max()), top, share, absolute)
+
+
+def _apart_by(difference: float, top: float, share: float, absolute: float) -> float:
     if math.isnan(difference):
         return math.inf
+    allowed = max(absolute, share * top)
     return difference / allowed if allowed else (0.0 if difference == 0 else math.inf)
 
 

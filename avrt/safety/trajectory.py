@@ -35,6 +35,7 @@ class PlanLimits:
         curvature: 1/m.
         start: metres between the vehicle and the plan's first point.
         start_yaw: radians.
+        seconds: of its end.
     """
 
     lateral_acceleration: float = 4.0
@@ -43,6 +44,7 @@ class PlanLimits:
     curvature: float = 1.0
     start: float = 0.5
     start_yaw: float = 0.2
+    seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Trajectory:
         near, far: metres aside, for the first two seconds and after.
         along, along_share: metres along, and share of the way.
         speed: m/s.
+        acceleration, heading, curvature: m/s^2, radians, 1/m.
     """
 
     near: float = 0.3
@@ -60,6 +63,9 @@ class Trajectory:
     along: float = 0.5
     along_share: float = 0.1
     speed: float = 0.5
+    acceleration: float = 1.0
+    heading: float = 0.1
+    curvature: float = 0.02
     limits: PlanLimits = PlanLimits()
 
     def problem(self, payload: object) -> Problem:
@@ -86,6 +92,9 @@ class Trajectory:
             np.abs(aside) / np.where(t <= NEAR_SECONDS, self.near, self.far),
             np.abs(along) / (self.along + self.along_share * way),
             np.abs(other[:, 2] - one[:, 2]) / self.speed,
+            np.abs(other[:, 3] - one[:, 3]) / self.acceleration,
+            np.abs(other[:, 4] - one[:, 4]) / self.heading,
+            np.abs(other[:, 5] - one[:, 5]) / self.curvature,
         )
         return float(max(part.max() for part in parts))
 
@@ -97,8 +106,9 @@ class Trajectory:
 
 
 def _at(plan: Plan, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return x, y and speed at these times, `(S, 3) float64`."""
-    columns = (plan.xy[:, 0], plan.xy[:, 1], plan.speed)
+    """Return x, y, speed, acceleration, yaw and curvature at these times, `(S, 6) float64`."""
+    xy = (plan.xy[:, 0], plan.xy[:, 1])
+    columns = (*xy, plan.speed, plan.acceleration, plan.yaw, plan.curvature)
     return np.stack([np.interp(t, plan.t, column) for column in columns], axis=1)
 
 
@@ -117,6 +127,8 @@ def _is_drivable(plan: Plan, limits: PlanLimits) -> bool:
     sideways = plan.speed**2 * np.abs(plan.curvature)
     return bool(
         (np.diff(plan.t) > 0).all()
+        and plan.t[0] >= 0
+        and plan.t[-1] <= limits.seconds
         and (plan.speed >= 0).all()
         and (sideways <= limits.lateral_acceleration).all()
         and (plan.acceleration <= limits.acceleration).all()

@@ -9,7 +9,7 @@ the lowest number): always a whole output of a real replica, never a mean.
 | all are valid and agree                 | unanimous       | the selected one         |
 | enough agree, others do not             | majority        | the selected one         |
 | enough agree, the others abstain        | majority_of_two | the selected one         |
-| enough agree, all of one failure domain | weak_majority   | if the test passes it    |
+| enough of one domain, another objects   | weak_majority   | if the test passes it    |
 | enough agree, the acceptance test fails | rejected        | none                     |
 | two are valid and disagree              | tie             | arbitration              |
 | more are valid, too few agree           | no_majority     | arbitration              |
@@ -85,6 +85,7 @@ class Rules:
 
     Attributes:
         domains: of each replica, what it shares with others so that one fault may hit both.
+        supersedes: whether what is undecided of older activations is given up at a decision.
         quorum: how many must agree.
         accept: tests an output against the one accepted before, None at first; None: no test.
         allow_single: whether a single valid output that passes the test is good enough.
@@ -95,6 +96,7 @@ class Rules:
     quorum: int = PAIR
     accept: Callable[[object, object | None], bool] | None = None
     allow_single: bool = False
+    supersedes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def decide(
         return _without_quorum(ballots, valid, rules, previous) if is_last else OPEN
     leader = support[0]
     accepts = rules.accept is None or rules.accept(leader.payload, previous)
-    if _is_weak([ballot.replica for ballot in support], rules):
+    if _is_weak(support, valid, rules, is_last=is_last):
         if not is_last:
             return OPEN
         if rules.accept is None or not accepts:
@@ -184,10 +186,14 @@ def _verdict(support: int, valid: int, copies: int, *, is_chain: bool) -> Verdic
     return "majority_of_two" if support == valid == PAIR else "majority"
 
 
-def _is_weak(support: Sequence[int], rules: Rules) -> bool:
-    """Whether one fault may have made all of them agree, and others do not share it."""
-    agreeing = {rules.domains[replica] for replica in support}
-    return len(agreeing) == 1 and len(set(rules.domains)) > 1
+def _is_weak(
+    support: Sequence[Ballot], valid: Sequence[Ballot], rules: Rules, *, is_last: bool
+) -> bool:
+    """Whether one fault may have made all of them agree, and somebody else objects or still may."""
+    agreeing = {rules.domains[ballot.replica] for ballot in support}
+    heard = {rules.domains[ballot.replica] for ballot in valid}
+    others = (heard if is_last else set(rules.domains)) - agreeing
+    return len(agreeing) == 1 and bool(others)
 
 
 def _without_quorum(

@@ -70,23 +70,21 @@ class Voter:
     Attributes:
         replicas: how they stand.
         failing: votes in a row without a decision.
-        chains: votes in which outputs agreed one with the next and not all with each other.
     """
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self.replicas = Replicas(len(rules.domains))
         self.failing = 0
-        self.chains = 0
+        self._newest = -1
         self._previous: object | None = None
         self._accepted_ns = 0
         self._held = 0
         self._decided: dict[int, _Decided] = {}
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether no output can be trusted any more: the vehicle has to come to a safe stop."""
-        return self.failing >= FAILING_AFTER
+    def forget(self) -> None:
+        """Begin anew: what was accepted before says nothing of what comes."""
+        self._previous = None
 
     def vote(self, activation: int, ballots: Sequence[Ballot], when: VoteAt, at_ns: int) -> Answer:
         """Answer one question of the kernel.
@@ -99,6 +97,8 @@ class Voter:
         """
         screened = self._screened(ballots)
         answer = Answer("")
+        if self._rules.supersedes and activation < self._newest:
+            self._decided.setdefault(activation, _Decided(None, OPEN, frozenset()))
         if activation not in self._decided:
             decision = self._decide(screened, is_last=when != "early")
             if decision is OPEN:
@@ -142,7 +142,6 @@ class Voter:
         when: VoteAt,
         at_ns: int,
     ) -> Answer:
-        self.chains += decision.is_chain
         accepted = decision.merged
         if decision.choice is not None:
             accepted = next(b.payload for b in screened if b.replica == decision.choice)
@@ -154,12 +153,17 @@ class Voter:
             return Answer(decision.verdict, held=self._hold(at_ns))
         self.failing = self._held = 0
         self._previous, self._accepted_ns = accepted, at_ns
+        self._newest = max(self._newest, activation)
         return Answer(decision.verdict, decision.choice, decision.merged)
 
     def _hold(self, at_ns: int) -> bool:
-        """Return whether the last accepted output is still good enough, and count it."""
+        """Return whether the last accepted output is still good enough, and count it.
+
+        One that is not is forgotten: it would make an acceptance test refuse what is new for ever.
+        """
         age_ns = at_ns - self._accepted_ns
         if self._previous is None or self._held >= HOLD_FRAMES or age_ns > HOLD_NS:
+            self.forget()
             return False
         self._held += 1
         return True
@@ -173,7 +177,8 @@ class Voter:
             if decided.accepted is not None and ballot.abstains != "skipped":
                 agrees = not blame[ballot.replica]
                 self.replicas.followed(ballot.replica, agrees=agrees, at_ns=at_ns)
-        quarantined = self.replicas.judge(blame, at_ns)
+        heard = [ballot.replica for ballot in screened if not ballot.abstains]
+        quarantined = self.replicas.judge(blame, heard, at_ns)
         blamed = tuple(replica for replica, points in sorted(blame.items()) if points)
         return replace(answer, blamed=blamed, quarantined=tuple(quarantined))
 

@@ -150,7 +150,7 @@ def test_a_vote_and_an_arrival_with_a_negative_handle_may_come_together():
     bench.arrive(0, "lidar")
     bench.complete(2, 0)
     bench.complete(4, 1)
-    assert bench.commands(Vote) == [Vote(0, "see", 0, (0, 1), "over")]
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 2, (0, 1), "over")]
     bench.arrive(5, "lidar", Voted(0, "majority", 1), buffer=-1)
     assert bench.published() == [1]
 

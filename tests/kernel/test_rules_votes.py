@@ -6,7 +6,7 @@ from hypothesis import given
 from tracing import drive
 
 from avrt.errors import KernelError
-from avrt.model.commands import Dispatch, Publish, Reclaim, Vote
+from avrt.model.commands import Dispatch, Publish, Reclaim, Record, Vote
 from avrt.model.events import Completed, Failed, Voted
 from avrt.model.records import ChainRecord, JobRecord, VoteRecord
 from avrt.model.spec import ChainSpec, RedundancySpec, TableRow, TableSpec
@@ -31,13 +31,17 @@ def questions(bench):
     return [(vote.jobs, vote.when) for vote in bench.commands(Vote)]
 
 
+def all_votes(bench, when):
+    return [c for c in bench.all if isinstance(c, Vote) and c.when == when]
+
+
 def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_have_ended():
     bench = voted_on()
     assert bench.dispatched() == ["see.0", "see.1", "see.2"]
     bench.complete(2, 2)
     assert questions(bench) == []
     bench.complete(3, 0)
-    assert bench.commands(Vote) == [Vote(0, "see", 0, (0, 2), "early")]
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 3, (0, 2), "early")]
     bench.at(4, Voted(0, "majority", 0))
     assert bench.commands(Publish) == [Publish(0, 0, 4)]
     assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority")]
@@ -125,8 +129,67 @@ def test_the_others_are_told_who_was_wrong_when_the_vote_is_over():
     bench.complete(2, 0, 1)
     bench.at(2, Voted(0, "majority", 0))
     bench.complete(9, 2)
-    bench.at(9, Voted(0, "disagrees", None, blamed=(2,)))
-    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 9, "disagrees", blamed=("see.2",))]
+    bench.at(9, Voted(0, "", None, blamed=(2,)))
+    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 9, "", blamed=("see.2",))]
+
+
+def test_a_decision_supersedes_what_is_undecided_of_older_activations():
+    bench = voted_on()
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "open", None))
+    bench.arrive(10, "lidar")
+    assert bench.dispatched() == ["see.0", "see.1"]
+    bench.complete(12, 3, 4)
+    bench.at(12, Voted(1, "majority", 3))
+    assert bench.published() == [3]
+    assert VoteRecord(0, "see", 12, "superseded") in bench.records(VoteRecord)
+    bench.complete(20, 2)
+    assert questions(bench) == [((0, 1, 2), "over")]
+    bench.at(20, Voted(0, "majority", 0))
+    assert bench.published() == []
+    assert {0, 1, 2} <= set(bench.reclaimed())
+
+
+def test_published_at_their_deadlines_older_activations_are_decided_for_themselves():
+    bench = voted_on(publish="at_deadline")
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "open", None))
+    bench.arrive(10, "lidar")
+    bench.complete(12, 3, 4)
+    bench.at(12, Voted(1, "majority", 3))
+    bench.complete(20, 2)
+    bench.at(20, Voted(0, "majority", 0))
+    bench.at(100)
+    assert bench.published() == [0]
+    bench.at(110)
+    assert bench.published() == [3]
+
+
+def test_what_is_accepted_in_one_call_may_be_held_in_the_same_call():
+    bench = voted_on(redundancy=TWINS)
+    bench.arrive(1, "lidar")
+    bench.complete(2, 0, 1)
+    bench.arrive(2, "lidar")
+    bench.at(2, Voted(0, "majority", 0))
+    bench.complete(3, 2, 3)
+    assert questions(bench) == [((2, 3), "over")]
+    fresh = voted_on(redundancy=TWINS, slots=4)
+    fresh.complete(2, 0, 1)
+    fresh.arrive(2, "lidar")
+    fresh.complete(2, 2, 3)
+    assert [vote.activation for vote in fresh.commands(Vote)] == [1]
+    fresh.at(2, Voted(0, "majority", 0), Voted(1, "hold", 70, held=True))
+    assert fresh.published() == [0, 70]
+
+
+def test_an_activation_that_was_asked_about_is_over_even_if_no_job_of_it_began():
+    bench = voted_on(timer("hog", offset_ns=0, deadline_ns=5), slots=1)
+    bench.at(80)
+    assert questions(bench) == [((), "deadline")]
+    bench.at(80, Voted(0, "none", None))
+    for number in range(5):
+        bench.arrive(81 + number, "lidar")
+    assert [(vote.index, vote.jobs) for vote in all_votes(bench, "over")] == [(0, ())]
 
 
 def test_jobs_without_a_result_are_not_voted_on_and_without_any_the_voter_is_asked_all_the_same():
@@ -204,12 +267,20 @@ def test_under_a_table_nothing_is_asked_early():
     assert questions(bench) == [((0, 1, 2), "over")]
 
 
+def is_superseded(record):
+    return isinstance(record, VoteRecord) and record.verdict == "superseded"
+
+
+def is_redundant(trace, job):
+    return trace.stage_of(job.task).redundancy is not None
+
+
 @examples(40)
 @given(scenarios(Limits(copies=(2, 3), stages_max=4)))
 def test_each_vote_is_decided_once_by_what_was_there_and_the_selected_output_is_published(scenario):
     trace = drive(scenario)
     jobs = trace.jobs()
-    open_since, decided, over, outputs = {}, {}, set(), set()
+    open_since, decided, asked, over, outputs = {}, {}, set(), set(), set()
     for call in trace.calls:
         for event in call.events:
             if isinstance(event, Completed):
@@ -230,10 +301,13 @@ def test_each_vote_is_decided_once_by_what_was_there_and_the_selected_output_is_
                 assert all(jobs[job].activation == command.activation for job in command.jobs)
                 assert command.when != "early" or len(command.jobs) >= 2
                 open_since[command.activation] = command
+                asked.add(command.activation)
+            if isinstance(command, Record) and is_superseded(command.record):
+                decided.setdefault(command.record.activation, None)
     published = {c.activation: c.buffer for _, c in trace.commands if isinstance(c, Publish)}
     assert published == {a: b for a, b in decided.items() if b is not None}
     began = {c.job for _, c in trace.commands if isinstance(c, Dispatch)}
-    assert over == {jobs[job].activation for job in began}
+    assert over == asked >= {jobs[j].activation for j in began if is_redundant(trace, jobs[j])}
     made = {b for b in outputs if jobs[b].outcome in {"met", "late"}}
     freed = {c.buffer for _, c in trace.commands if isinstance(c, Reclaim)}
     assert made - set(published.values()) <= freed

@@ -173,6 +173,37 @@ def test_where_no_two_agree_every_object_is_kept_once():
     assert [t.id for t in merged.objects] == [1, 2, NEW_IDS + 6]
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"confirmed": False},
+        {"nearest_x": 90.0},
+        {"closing_speed": -50.0},
+        {"box": Box(10.0, 0.0, 0.8, 9.0, 1.8, 1.6, 0.0)},
+        {"box": Box(10.0, 0.0, 0.8, 4.0, 1.8, 1.6, 1.5)},
+    ],
+)
+def test_whatever_a_planner_reads_of_a_track_must_agree(keys):
+    right = track(1, 10.0, 0.0)
+    assert Objects().distance(scene(right), scene(replace(right, **keys))) == math.inf
+
+
+@pytest.mark.parametrize("keys", [{"ego_speed": 0.0}, {"yaw_rate": 1.0}])
+def test_the_motion_of_the_vehicle_itself_must_agree(keys):
+    assert Objects().distance(CLOSE, replace(CLOSE, **keys)) == math.inf
+
+
+@pytest.mark.parametrize("key", ["closing_speed", "nearest_x", "existence", "vx"])
+def test_no_number_of_a_track_may_be_none(key):
+    spoilt = scene(replace(track(1, 10.0, 0.0), **{key: math.nan}))
+    assert Objects().problem(spoilt) == "nonfinite"
+
+
+def test_lists_agree_alike_in_both_directions():
+    a, b = scene(track(1, 30.0, 9.0)), scene(track(1, 31.55, 9.0))
+    assert Objects().distance(a, b) == Objects().distance(b, a)
+
+
 def test_lists_that_cannot_be_voted_for_are_told():
     assert Objects().problem([1]) == "schema"
     assert Objects().problem(scene(track(1, math.inf, 0))) == "nonfinite"
@@ -193,6 +224,9 @@ def test_lists_that_cannot_be_voted_for_are_told():
         (plan(aside=0.5), plan(aside=-0.5), False),
         (plan(), plan(kind="follow"), False),
         (plan(), plan(braking=1.0), False),
+        (plan(), replace(plan(), acceleration=np.full(21, -8.0)), False),
+        (plan(), replace(plan(), yaw=np.full(21, 3.0)), False),
+        (plan(), replace(plan(), curvature=np.full(21, 0.9)), False),
     ],
 )
 def test_plans_agree_that_stay_close_together(a, b, agree):
@@ -217,6 +251,8 @@ def test_of_plans_that_differ_the_slowest_is_safest():
         (replace(plan(), acceleration=np.full(21, 20.0)), "range"),
         (replace(plan(), speed=np.full(21, -1.0)), "range"),
         (replace(plan(), xy=plan().xy + 5), "range"),
+        (replace(plan(), t=plan().t - 9), "range"),
+        (replace(plan(), t=plan().t * 1e12), "range"),
         (replace(plan(), yaw=np.full(21, 1.0)), "range"),
         (plan(), ""),
         (replace(plan(), cause=PlanCause(1, (), np.full((2, 3), math.nan), 1.0, math.nan)), ""),

@@ -63,11 +63,40 @@ def test_an_output_that_is_too_old_is_not_held(voter):
 
 def test_two_votes_in_a_row_without_a_decision_are_a_failure(voter):
     over(voter, 0, "late", "late", "late")
-    assert not voter.is_failing
     over(voter, 1, 1.0, 5.0, 9.0)
-    assert voter.is_failing
+    assert voter.failing == 2
     over(voter, 2, 5.0, 5.0, 9.0)
-    assert not voter.is_failing
+    assert voter.failing == 0
+
+
+def test_an_older_activation_is_given_up_when_a_newer_one_is_accepted(voter):
+    assert voter.vote(0, ballots(1.0, 5.0, None), "early", 1).verdict == "open"
+    assert voter.vote(1, ballots(6.0, 6.0, None), "early", 2).choice == 0
+    assert over(voter, 0, 1.0, 5.0, 5.0) == Answer("")
+    assert voter._previous == 6.0
+
+
+def test_what_is_too_old_to_be_held_judges_nothing_new():
+    accept = lambda value, previous: previous is None or abs(value - previous) <= 2  # noqa: E731
+    rules = Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c"), accept=accept)
+    voter = Voter(rules)
+    over(voter, 0, 5.0, 5.0, 5.0, at_ns=0)
+    assert over(voter, 1, 50.0, 50.0, 50.0, at_ns=50 * MS).verdict == "rejected"
+    assert over(voter, 2, 50.0, 50.0, 50.0, at_ns=150 * MS).verdict == "rejected"
+    assert over(voter, 3, 50.0, 50.0, 50.0, at_ns=200 * MS).choice == 0
+
+
+def test_what_hits_all_replicas_at_once_leaves_all_of_them(voter):
+    over(voter, 0, "crashed", "crashed", "crashed")
+    assert voter.replicas.active == [0, 1, 2]
+    assert over(voter, 1, 5.0, 5.0, 5.0).verdict == "unanimous"
+
+
+def test_a_replica_that_does_nothing_earns_nothing(voter):
+    over(voter, 0, 5.0, 5.0, 9.0)
+    for activation in range(1, 20):
+        over(voter, activation, 5.0, 5.0, "skipped")
+    assert voter.replicas.all[2].points == 1.0
 
 
 def test_three_wrong_outputs_quarantine_a_replica_and_then_it_counts_no_more(voter):
@@ -107,7 +136,7 @@ def test_one_that_disagrees_while_it_follows_along_is_quarantined_again(voter):
 def test_the_third_quarantine_within_ten_minutes_is_for_good():
     replicas = Replicas(3)
     for at_s in (0, 200, 400):
-        replicas.judge({2: 3.0}, at_s * 1000 * MS)
+        replicas.judge({2: 3.0}, (), at_s * 1000 * MS)
         replicas.restored(2)
         for _ in range(SHADOW_FRAMES):
             replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
@@ -117,7 +146,7 @@ def test_the_third_quarantine_within_ten_minutes_is_for_good():
 def test_quarantines_far_apart_are_not_for_good():
     replicas = Replicas(3)
     for at_s in (0, 400, 800):
-        replicas.judge({2: 3.0}, at_s * 1000 * MS)
+        replicas.judge({2: 3.0}, (), at_s * 1000 * MS)
         replicas.restored(2)
         for _ in range(SHADOW_FRAMES):
             replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
@@ -127,9 +156,9 @@ def test_quarantines_far_apart_are_not_for_good():
 def test_disagreement_alone_never_leaves_fewer_than_two():
     replicas = Replicas(3)
     for _ in range(10):
-        replicas.judge({0: 1.0, 1: 1.0, 2: 1.0}, 0)
+        replicas.judge({0: 1.0, 1: 1.0, 2: 1.0}, (), 0)
     assert replicas.active == [1, 2]
-    assert replicas.judge({2: 3.0}, 0) == [2]
+    assert replicas.judge({2: 3.0}, (), 0) == [2]
 
 
 @settings(max_examples=100)
