@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from avrt import Stage
+from avrt.payload import Tracks
 
 
 def right(cloud):
@@ -76,6 +77,22 @@ class Counting(Stage):
 
     def thaw(self, state):
         self.count = state
+
+
+class Booming(Counting):
+    """Has an acceptance test that raises."""
+
+    def accepts(self, output, previous):
+        raise RuntimeError(f"boom at {output} after {previous}")
+
+
+def odd(cloud):
+    assert cloud.payload.count
+    return Tracks(None, 1.0)
+
+
+def raises_once(cloud):
+    return raises(cloud) if cloud.stamp.sequence == 1 else right(cloud)
 
 
 class Leaping(Testing):

@@ -1,11 +1,13 @@
 """Replicas that really compute are voted on, in every driver alike."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 import replicas
 
 import avrt
+from avrt.drivers.ballots import Ballots
 from avrt.drivers.verify import verify
 from avrt.drivers.whatif import read_recorded, repeat
 from avrt.errors import SpecError
@@ -188,6 +190,85 @@ def test_a_quarantined_replica_takes_over_the_state_of_a_trusted_one_and_comes_b
     assert told[2:5] == ["majority"] * 3
     assert told[5:8] == ["majority_of_two"] * 3
     assert told[8:] == ["unanimous"] * 6
+
+
+def test_a_payload_of_a_shape_that_nobody_expected_ends_nothing(voted, outputs, votes):
+    _, seen, _ = outputs(voted(["replicas:odd", *RIGHT[1:]]))
+    assert len(seen) == 8
+    assert {task for record in votes() for task in record.blamed} == {"see.0"}
+
+
+def test_an_acceptance_test_that_raises_refuses_and_ends_nothing(voted, outputs, votes):
+    _, seen, _ = outputs(voted(["replicas:Booming", "replicas:Counting", "replicas:Counting"]))
+    assert seen == []
+    assert set(verdicts(votes())) == {"rejected"}
+
+
+def test_what_hits_all_copies_once_costs_one_output(voted, outputs, votes):
+    _, seen, _ = outputs(voted(["replicas:raises_once"] * 3, one_domain=True))
+    assert [message.degraded for message in seen] == [False, True] + [False] * 6
+    assert verdicts(votes()) == ["unanimous", "none", *["unanimous"] * 6]
+
+
+def test_with_more_slots_a_recorded_run_decides_what_it_decided(voted, outputs, tmp_path):
+    runs = [RIGHT[0], "replicas:wrong", RIGHT[1]]
+    _, seen, _ = outputs(voted(runs, slots=1))
+    recorded = read_recorded(tmp_path / "run.mcap")
+    cpu = replace(recorded.spec.devices[0], slots=4)
+    found = repeat(recorded, replace(recorded.spec, devices=(cpu,)))
+    assert len(seen) == 8
+    assert found.figures.stages["plan"].jobs()["met"] == 8
+    quicker = replace(recorded.spec.stage("see"), deadline_ns=1_000_000)
+    spec = replace(recorded.spec, stages=(quicker, recorded.spec.stage("plan")))
+    assert repeat(recorded, spec).figures.stages["plan"].jobs()["released"] == 0
+
+
+@pytest.mark.parametrize("keys", [{}, {"on_miss": "abort"}, {"queue": 1}])
+def test_nothing_is_kept_of_votes_that_are_over(
+    make_pipeline, make_drive, tmp_path, monkeypatch, keys
+):
+    made = []
+
+    class Noted(Ballots):
+        def __init__(self, *given, **named):
+            super().__init__(*given, **named)
+            made.append(self)
+
+    monkeypatch.setattr("avrt.drivers.worker.Ballots", Noted)
+    pipeline = make_pipeline(slots=1)
+    pipeline.add(
+        lambda cloud: cloud,
+        name="see",
+        inputs={"cloud": "lidar"},
+        wcet="40 ms",
+        deadline="60 ms",
+        redundancy={"copies": 3, "runs": RIGHT},
+        **keys,
+    )
+    pipeline.replay(make_drive(30), out=tmp_path / "run.mcap")
+    assert verify(tmp_path / "run.mcap").equal
+    (ballots,) = made
+    assert not ballots._ends
+    assert not ballots.voters["see"]._decided
+
+
+def test_a_timer_stage_is_of_the_time_of_its_release_whichever_copy_is_selected(
+    make_pipeline, make_drive, tmp_path
+):
+    pipeline = make_pipeline(slots=1)
+    pipeline.add(
+        lambda: 1,
+        name="beat",
+        period="50 ms",
+        wcet="5 ms",
+        deadline="40 ms",
+        redundancy={"copies": 3, "one_domain": True},
+    )
+    out = tmp_path / "run.mcap"
+    pipeline.replay(make_drive(3), out=out)
+    stamps = [message.stamp.capture_ns for message in avrt.read_outputs(out, "beat")]
+    assert stamps == [50_000_000 * number for number in range(len(stamps))]
+    assert len(stamps) > 3
 
 
 @pytest.mark.slow
