@@ -6,9 +6,20 @@ refused unless the file says so: `one_domain: true`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from avrt.config.reader import Key, Unavailable, boolean, build, duration, integer, one_of, section
+from avrt.config.reader import (
+    Key,
+    Unavailable,
+    boolean,
+    build,
+    duration,
+    integer,
+    one_of,
+    section,
+    text,
+)
 from avrt.config.reference import reference
 from avrt.config.shape import TEXT, list_of
 from avrt.model.spec import RedundancySpec
@@ -17,6 +28,12 @@ if TYPE_CHECKING:
     from avrt.config.node import Node
 
 COPIES = range(2, 10)
+ONLY_FOR = {
+    "tolerance": ("kind", "tolerance", "number"),
+    "within": ("number", "angle"),
+    "safe": ("number",),
+    "order": ("choice",),
+}
 
 
 def redundancy(node: Node) -> RedundancySpec:
@@ -30,8 +47,10 @@ def redundancy(node: Node) -> RedundancySpec:
     if spec.runs and len(spec.runs) != spec.copies:
         what = f"expected one for each of the {spec.copies} copies, found {len(spec.runs)}"
         raise keys["runs"].fail(what)
-    if spec.tolerance is not None and spec.vote == "exact":
-        raise keys["tolerance"].fail("outputs that must be equal to the bit have no tolerance")
+    for key, votes in ONLY_FOR.items():
+        if key in keys and spec.vote not in votes:
+            what = f"is only for vote: {' or '.join(votes)}, and this stage has {spec.vote}"
+            raise keys[key].fail(what)
     if len(set(spec.runs)) <= 1 and not spec.one_domain:
         what = (
             f"all {spec.copies} copies run the same code on the same device, so one fault may hit "
@@ -54,6 +73,16 @@ def _share(node: Node) -> float:
     return float(node.text)
 
 
+def _within(node: Node) -> float:
+    if type(node.value) not in {int, float} or not 0 <= float(node.text) < math.inf:
+        raise node.fail(f"expected a number of 0 or more, found {node.shown}")
+    return float(node.text)
+
+
+def _order(node: Node) -> tuple[str, ...]:
+    return tuple(text(item) for item in node.items("a list of texts"))
+
+
 def _runs(node: Node) -> tuple[str, ...]:
     return tuple(reference(item) for item in node.items("a list of what each copy runs"))
 
@@ -70,9 +99,10 @@ REDUNDANCY_KEYS = (
     Key(
         "vote",
         "vote",
-        one_of("kind", "exact", "tolerance"),
+        one_of("kind", "exact", "tolerance", "number", "angle", "choice"),
         about="how outputs are compared: object lists and plans by what they mean and all else "
-        "number by number (kind, the default), to the bit, or number by number",
+        "number by number (kind, the default), to the bit, number by number; or as one number, "
+        "one angle in radians, or one of several texts",
     ),
     Key(
         "tolerance",
@@ -81,6 +111,26 @@ REDUNDANCY_KEYS = (
         about="by what share of an array's largest magnitude its numbers may differ; 1e-5 unless "
         "given",
         shape={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    ),
+    Key(
+        "within",
+        "within",
+        _within,
+        about="by how much a number or an angle may differ, in its own unit; 0 unless given",
+        shape={"type": "number", "minimum": 0},
+    ),
+    Key(
+        "safe",
+        "safe",
+        one_of("least", "greatest"),
+        about="which of numbers that differ is the conservative one; none unless given",
+    ),
+    Key(
+        "order",
+        "order",
+        _order,
+        about="what may be chosen, the most conservative first; anything unless given",
+        shape=list_of(TEXT, least=1),
     ),
     Key(
         "decide_before",

@@ -25,7 +25,8 @@ OnOverrun = Literal["report", "abort"]
 DeadlineFrom = Literal["release", "capture"]
 PublishAt = Literal["asap", "at_deadline"]
 Wait = Literal["suspend", "spin"]
-VoteBy = Literal["kind", "exact", "tolerance"]
+VoteBy = Literal["kind", "exact", "tolerance", "number", "angle", "choice"]
+Safe = Literal["", "least", "greatest"]
 Guarantee = Literal["hard", "firm", "soft", "best_effort"]
 
 
@@ -135,9 +136,13 @@ class RedundancySpec:
 
     Attributes:
         vote: how outputs are compared: "kind" by what they are, "exact" to the bit, "tolerance"
-            number by number.
+            number by number; "number" and "angle" are one number each, the latter in radians;
+            "choice" is one of several texts.
         tolerance: share of the largest magnitude in an array by which outputs may differ; None
             where the voter's own holds.
+        within: by how much a number or an angle may differ, in its unit.
+        safe: which of different numbers is the conservative one.
+        order: what may be chosen, the most conservative first; anything where it is empty.
         decide_ns: how long before the deadline the decision is made over what is there by then.
         runs: what each copy runs, where they are not all the stage's `run`.
         one_domain: all copies may run the same code, so that one fault may hit all.
@@ -147,6 +152,9 @@ class RedundancySpec:
     copies: int
     vote: VoteBy = "kind"
     tolerance: float | None = None
+    within: float = 0.0
+    safe: Safe = ""
+    order: tuple[str, ...] = ()
     decide_ns: int = 0
     runs: tuple[str, ...] = ()
     one_domain: bool = False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from avrt.errors import FaultError
 from avrt.exec.runner import guarded
 from avrt.payload import Plan, Tracks
-from avrt.safety.agreement import EXACT, SHARE, Tolerance
+from avrt.safety.agreement import EXACT, SHARE, Choice, Scalar, Tolerance
 from avrt.safety.objects import Objects
 from avrt.safety.trajectory import Trajectory
 from avrt.safety.vote import Rules
@@ -21,7 +21,7 @@ from avrt.safety.vote import Rules
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from avrt.model.spec import StageSpec
+    from avrt.model.spec import RedundancySpec, StageSpec
     from avrt.safety.agreement import Agreement, Problem
 
     Test: TypeAlias = Callable[[object, object | None], bool]
@@ -33,23 +33,31 @@ def rules_of(stage: StageSpec, accept: Test | None = None) -> Rules:
     """Return the rules of a redundant stage; `accept` is its acceptance test, if it has one."""
     redundancy = stage.redundancy
     assert redundancy is not None
-    share = SHARE if redundancy.tolerance is None else redundancy.tolerance
-    agreement: Agreement
-    match redundancy.vote:
-        case "exact":
-            agreement = EXACT
-        case "tolerance":
-            agreement = Tolerance(share)
-        case _:
-            agreement = ByKind(Tolerance(share))
     return Rules(
-        agreement=Contained(agreement),
+        agreement=Contained(_agreement(redundancy)),
         domains=domains_of(stage),
         quorum=redundancy.copies // 2 + 1,
         accept=None if accept is None else contained_test(accept),
         allow_single=redundancy.single,
         supersedes=stage.publish == "asap",
     )
+
+
+def _agreement(redundancy: RedundancySpec) -> Agreement:
+    share = SHARE if redundancy.tolerance is None else redundancy.tolerance
+    match redundancy.vote:
+        case "exact":
+            return EXACT
+        case "tolerance":
+            return Tolerance(share)
+        case "number":
+            return Scalar(redundancy.within, redundancy.tolerance or 0.0, redundancy.safe)
+        case "angle":
+            return Scalar(redundancy.within, period=math.tau)
+        case "choice":
+            return Choice(redundancy.order)
+        case _:
+            return ByKind(Tolerance(share))
 
 
 def domains_of(stage: StageSpec) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import pytest
 from avrt.config.pipeline import from_keys
 from avrt.errors import SpecError
 from avrt.model.spec import RedundancySpec
+from avrt.safety.rules import rules_of
 
 RUNS = ["a:one", "a:two", "b.py:three"]
 
@@ -41,6 +42,31 @@ def test_one_code_for_all_copies_is_taken_if_the_file_says_so():
 
 
 @pytest.mark.parametrize(
+    ("keys", "a", "b", "agree"),
+    [
+        ({"vote": "number", "within": 0.5}, 1.0, 1.4, True),
+        ({"vote": "number", "within": 0.5}, 1.0, 1.6, False),
+        ({"vote": "number", "tolerance": 0.1}, 100.0, 109.0, True),
+        ({"vote": "angle", "within": 0.1}, 3.1, -3.1, True),
+        ({"vote": "angle", "within": 0.1}, 0.0, 0.2, False),
+        ({"vote": "choice", "order": ["red", "green"]}, "red", "red", True),
+        ({"vote": "choice"}, "red", "green", False),
+    ],
+)
+def test_each_way_to_vote_is_the_agreement_that_it_says(keys, a, b, agree):
+    agreement = rules_of(read(copies=3, runs=RUNS, **keys)).agreement
+    assert (agreement.distance(a, b) <= 1) == agree
+
+
+def test_what_is_safest_of_numbers_and_texts_is_declared():
+    slow = rules_of(read(copies=3, runs=RUNS, vote="number", safe="least")).agreement
+    assert slow.settle([3.0, 2.0]) == 2.0
+    signal = rules_of(read(copies=3, runs=RUNS, vote="choice", order=["red", "green"])).agreement
+    assert signal.settle(["green", "red"]) == "red"
+    assert signal.problem("blue") == "range"
+
+
+@pytest.mark.parametrize(
     ("redundancy", "key", "message"),
     [
         ({}, "redundancy", "copies"),
@@ -61,7 +87,15 @@ def test_one_code_for_all_copies_is_taken_if_the_file_says_so():
         (
             {"copies": 3, "runs": RUNS, "vote": "exact", "tolerance": 0.1},
             "redundancy.tolerance",
-            "no tolerance",
+            "is only for vote: kind or tolerance or number",
+        ),
+        ({"copies": 3, "runs": RUNS, "within": 1}, "redundancy.within", "number or angle"),
+        ({"copies": 3, "runs": RUNS, "safe": "least"}, "redundancy.safe", "vote: number"),
+        ({"copies": 3, "runs": RUNS, "order": ["a"]}, "redundancy.order", "vote: choice"),
+        (
+            {"copies": 3, "runs": RUNS, "vote": "number", "within": -1},
+            "redundancy.within",
+            "0 or more",
         ),
         ({"copies": 3, "runs": RUNS, "decide_before": 3}, "redundancy.decide_before", "unit"),
         ({"copies": 3, "runs": RUNS, "decide_before": "-1 ms"}, "redundancy.decide_before", "0"),
