@@ -39,6 +39,10 @@ class _End:
     draft: Draft | None = None
     abstains: Abstains = "late"
 
+    @property
+    def has_failed(self) -> bool:
+        return self.draft is None and self.abstains != "late"
+
 
 class Ballots:
     """The votes over all redundant stages of a run.
@@ -104,8 +108,8 @@ class Ballots:
         counted = set(question.jobs)
         known = sorted(ends.items())
         voter = self.voters[stage]
-        if question.when != "over":  # who is still at work has not been heard of
-            known = [(copy, end) for copy, end in known if end.draft or end.abstains != "late"]
+        if question.when != "over":  # of others the kernel has not heard yet
+            known = [(copy, end) for copy, end in known if end.job in counted or end.has_failed]
         ballots = [self._ballot(copy, end, counted) for copy, end in known]
         if question.when == "over":
             del self._ends[stage, question.index]

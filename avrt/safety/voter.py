@@ -148,12 +148,14 @@ class Voter:
         heard = {ballot.replica for ballot in screened}
         late = frozenset(range(len(self._rules.domains))) - heard if when == "deadline" else ()
         self._decided[activation] = _Decided(accepted, decision, frozenset(late))
+        is_held = accepted is None and self._hold(at_ns)
+        if accepted is not None or is_held:
+            self._newest = max(self._newest, activation)
         if accepted is None:
             self.failing += 1
-            return Answer(decision.verdict, held=self._hold(at_ns))
+            return Answer(decision.verdict, held=is_held)
         self.failing = self._held = 0
         self._previous, self._accepted_ns = accepted, at_ns
-        self._newest = max(self._newest, activation)
         return Answer(decision.verdict, decision.choice, decision.merged)
 
     def _hold(self, at_ns: int) -> bool:

@@ -76,6 +76,14 @@ def test_an_older_activation_is_given_up_when_a_newer_one_is_accepted(voter):
     assert voter._previous == 6.0
 
 
+def test_an_output_that_is_held_for_a_newer_activation_gives_up_older_ones(voter):
+    over(voter, 0, 5.0, 5.0, 5.0)
+    assert voter.vote(1, ballots(1.0, 7.0, None), "early", 1).verdict == "open"
+    assert voter.vote(2, ballots(1.0, None, None), "deadline", 2).held
+    assert over(voter, 1, 1.0, 7.0, 7.0) == Answer("")
+    assert voter._previous == 5.0
+
+
 def test_what_is_too_old_to_be_held_judges_nothing_new():
     accept = lambda value, previous: previous is None or abs(value - previous) <= 2  # noqa: E731
     rules = Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c"), accept=accept)
