@@ -141,24 +141,16 @@ def test_one_that_disagrees_while_it_follows_along_is_quarantined_again(voter):
     assert voter.replicas.all[2].standing == "quarantined"
 
 
-def test_the_third_quarantine_within_ten_minutes_is_for_good():
+@pytest.mark.parametrize(("apart_s", "standing"), [(200, "out"), (400, "active")])
+def test_the_third_quarantine_within_ten_minutes_is_for_good(apart_s, standing):
     replicas = Replicas(3)
-    for at_s in (0, 200, 400):
-        replicas.judge({2: 3.0}, (), at_s * 1000 * MS)
+    for number in range(3):
+        at_ns = number * apart_s * 1000 * MS
+        replicas.judge({2: 3.0}, (), at_ns)
         replicas.restored(2)
         for _ in range(SHADOW_FRAMES):
-            replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
-    assert replicas.all[2].standing == "out"
-
-
-def test_quarantines_far_apart_are_not_for_good():
-    replicas = Replicas(3)
-    for at_s in (0, 400, 800):
-        replicas.judge({2: 3.0}, (), at_s * 1000 * MS)
-        replicas.restored(2)
-        for _ in range(SHADOW_FRAMES):
-            replicas.followed(2, agrees=True, at_ns=at_s * 1000 * MS)
-    assert replicas.all[2].standing == "active"
+            replicas.followed(2, agrees=True, at_ns=at_ns)
+    assert replicas.all[2].standing == standing
 
 
 def test_disagreement_alone_never_leaves_fewer_than_two():
