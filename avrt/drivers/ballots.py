@@ -35,9 +35,11 @@ class _End:
     """How the job of a replica ended, if it has: what it made, or why there is nothing."""
 
     job: int
+    due_ns: int
     handle: int | None = None
     draft: Draft | None = None
     abstains: Abstains = "late"
+    is_late: bool = False
 
     @property
     def has_failed(self) -> bool:
@@ -77,28 +79,40 @@ class Ballots:
         self._keep = keep
         self._digested = digested
         self._ends: defaultdict[tuple[str, int], dict[int, _End]] = defaultdict(dict)
-        self._accepted: dict[str, Draft] = {}
+        self._accepted: dict[str, tuple[int, Draft]] = {}
         self._epochs = {stage.name: 0 for stage in redundant}
 
-    def began(self, task: str, index: int, job: int) -> None:
+    def began(self, task: str, index: int, job: int, due_ns: int) -> None:
         """Take in that a job began; those of other stages are none of its business."""
         if task in self._replica:
             stage, copy = self._replica[task]
-            self._ends[stage, index][copy] = _End(job)
+            self._ends[stage, index][copy] = _End(job, due_ns)
 
-    def made(self, task: str, index: int, job: int, handle: int, draft: Draft) -> None:
-        """Take in what a job made."""
-        self._ended(task, index, _End(job, handle, draft, ""))
+    def made(self, task: str, index: int, handle: int, draft: Draft, at_ns: int) -> None:
+        """Take in what a job made, and when that was told."""
+        if (end := self._begun(task, index)) is not None:
+            is_late = at_ns > end.due_ns
+            done = replace(end, handle=handle, draft=draft, abstains="", is_late=is_late)
+            self._note(task, index, done)
 
-    def failed(self, task: str, index: int, job: int, why: Abstains = "crashed") -> None:
+    def failed(self, task: str, index: int, why: Abstains = "crashed") -> None:
         """Take in that a job made nothing."""
-        self._ended(task, index, _End(job, abstains=why))
+        if (end := self._begun(task, index)) is not None:
+            self._note(task, index, replace(end, abstains=why))
 
-    def _ended(self, task: str, index: int, end: _End) -> None:
-        if task in self._replica:
-            stage, copy = self._replica[task]
-            if (stage, index) in self._ends:
-                self._ends[stage, index][copy] = end
+    def given_up(self, task: str, index: int, at_ns: int) -> None:
+        """Take in that an output is not wanted any more; before its deadline that is no fault."""
+        if (end := self._begun(task, index)) is not None and at_ns < end.due_ns:
+            self._note(task, index, replace(end, abstains="skipped"))
+
+    def _begun(self, task: str, index: int) -> _End | None:
+        stage, copy = self._replica.get(task, ("", 0))
+        ends = self._ends.get((stage, index))
+        return None if ends is None else ends.get(copy)
+
+    def _note(self, task: str, index: int, end: _End) -> None:
+        stage, copy = self._replica[task]
+        self._ends[stage, index][copy] = end
 
     def vote(self, question: Vote, at_ns: int) -> Voted:
         """Answer a question of the kernel."""
@@ -118,7 +132,7 @@ class Ballots:
         answer = voter.vote(question.activation, ballots, question.when, at_ns)
         for copy in answer.quarantined:
             log.warning("replica %s.%d is quarantined", stage, copy)
-        buffer = self._selected(stage, answer, ends)
+        buffer = self._selected(question, answer, ends)
         return Voted(question.activation, answer.verdict, buffer, answer.held, answer.blamed)
 
     def _begin_epoch(self, stage: str, ends: Mapping[int, _End]) -> None:
@@ -133,20 +147,29 @@ class Ballots:
             return Ballot(copy, abstains=end.abstains)
         if end.job not in counted:
             return Ballot(copy, abstains="late")
-        return Ballot(copy, end.draft.payload)
+        return Ballot(copy, end.draft.payload, is_late=end.is_late)
 
-    def _selected(self, stage: str, answer: Answer, ends: Mapping[int, _End]) -> int | None:
+    def _selected(self, question: Vote, answer: Answer, ends: Mapping[int, _End]) -> int | None:
         """Return the handle of what is selected, of a new message if need be."""
         if answer.held:
-            return self._keep(replace(self._accepted[stage], degraded=True))
+            return self._keep(replace(self._accepted[question.stage][1], degraded=True))
         if answer.choice is not None:
             chosen = ends[answer.choice]
             assert chosen.draft is not None
-            self._accepted[stage] = chosen.draft
+            self._accept(question, chosen.draft)
             return chosen.handle
         if answer.merged is None:
             return None
         some = next(end.draft for end in ends.values() if end.draft is not None)
         digest = digest_of(answer.merged) if self._digested else b""
-        merged = self._accepted[stage] = replace(some, payload=answer.merged, digest=digest)
+        merged = replace(some, payload=answer.merged, digest=digest)
+        self._accept(question, merged)
         return self._keep(merged)
+
+    def _accept(self, question: Vote, draft: Draft) -> None:
+        """Keep what may be held: the newest, and nothing of a clock that has begun anew since."""
+        stage = question.stage
+        if draft.epoch < self._epochs[stage]:
+            self.voters[stage].forget()
+        elif question.activation > self._accepted.get(stage, (-1, draft))[0]:
+            self._accepted[stage] = question.activation, draft

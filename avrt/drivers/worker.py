@@ -112,6 +112,7 @@ class StageWorker:
         self._published = {stage.name: 0 for stage in spec.stages}
         self._epochs = dict.fromkeys(self._stages, 0)
         self._last: dict[str, int] = {}
+        self._lost: set[str] = set()  # whose thread may be at work on a job that nobody waits for
         self._made_of = {task: type(stages[task]) for task in self._stages}
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
@@ -180,7 +181,7 @@ class StageWorker:
         }
         anew = self._begins_anew(command.task, inputs)
         self._last[command.task] = command.index
-        self._ballots.began(command.task, command.index, command.job)
+        self._ballots.began(command.task, command.index, command.job, command.due_ns)
         self._running[command.job] = _Running(
             stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
         )
@@ -204,9 +205,10 @@ class StageWorker:
         if result is None:
             return self.hung(job, at_ns)
         del self._running[job]
+        self._lost.discard(running.task)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
-            self._ballots.failed(running.task, running.index, job)
+            self._ballots.failed(running.task, running.index)
             return Failed(job, result.fault.kind)
         draft = draft_of(
             running.stage,
@@ -217,7 +219,7 @@ class StageWorker:
             start_ns=running.start_ns,
         )
         handle = self._keep(draft)
-        self._ballots.made(running.task, running.index, job, handle, draft)
+        self._ballots.made(running.task, running.index, handle, draft, at_ns)
         done_ns = at_ns if self._host_ns is None else self._host_ns(result.end_host_ns)
         return Completed(job, handle, done_ns)
 
@@ -242,18 +244,19 @@ class StageWorker:
         fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
         result = Result(None, fault, self.hang_timeout_ns)
         running = self._running.pop(job)
-        self._ballots.failed(running.task, running.index, job)
+        self._ballots.failed(running.task, running.index)
         self._note_execution(running, result, at_ns)
         return Hung(job)
 
     def forget(self, job: int) -> None:
         """Drop a job that is lost with its device, and what it holds."""
         running = self._running.pop(job)
-        self._ballots.failed(running.task, running.index, job, "skipped")
+        self._ballots.failed(running.task, running.index, "skipped")
+        self._lost.add(running.task)
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
-        self._ballots.failed(running.task, running.index, job, "skipped")
+        self._ballots.given_up(running.task, running.index, at_ns)
         result = self._awaited(running)
         if result is not None:
             self._note_execution(running, result, at_ns)
@@ -287,10 +290,12 @@ class StageWorker:
         after the next one. A replica of other code begins anew.
         """
         replicas = self._ballots.voters[command.stage].replicas
+        at_work = self._lost | {running.task for running in self._running.values()}
         idle = [
             copy
             for copy in range(len(replicas.all))
             if self._last.get(f"{command.stage}.{copy}") == command.index
+            and f"{command.stage}.{copy}" not in at_work
         ]
         trusted = next((copy for copy in idle if copy in replicas.active), None)
         for copy in idle:

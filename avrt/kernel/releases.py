@@ -77,6 +77,7 @@ class Releases:
         self._binds_early = [
             stage.redundancy is not None or stage.publish == "at_deadline" for stage in spec.stages
         ]
+        self._newest: dict[str, int] = {}
         self._serial = 0
         self._activations = 0
         self._jobs = 0
@@ -139,9 +140,16 @@ class Releases:
             self.publish(activation)
 
     def publish(self, activation: Activation) -> None:
-        """Let consumers and chains see an activation's decision."""
+        """Let consumers and chains see an activation's decision.
+
+        One of replicas that comes after that of a newer activation is dropped.
+        """
         state, buffer = self._state, activation.decision
         assert buffer is not None
+        if activation.stage.redundancy is not None and self._is_overtaken(activation):
+            state.underway[activation.stage.name] -= 1
+            state.buffers.drop(buffer, state.out)
+            return
         state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
         if self._planned:
             buffer.planned_ns = published_by_plan_ns(activation)
@@ -149,6 +157,14 @@ class Releases:
             self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
         state.underway[activation.stage.name] -= 1
+
+    def _is_overtaken(self, activation: Activation) -> bool:
+        """Whether a newer decision over replicas was published; note this one as the newest."""
+        name = activation.stage.name
+        if self._newest.get(name, -1) > activation.id:
+            return True
+        self._newest[name] = activation.id
+        return False
 
     def _distribute(self, buffer: Buffer, release_ns: int) -> None:
         """Give a message to everyone who reads its producer."""

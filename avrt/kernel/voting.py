@@ -6,8 +6,8 @@ last time at which a decision still meets the deadline (`deadline`), and once al
 about after its answer.
 
 * What the voter selects is published; nothing that comes later can change it. Where outputs are
-  published as soon as possible, a decision supersedes what is undecided of older activations of its
-  stage: consumers never see an older output after a newer one.
+  published as soon as possible, and wherever one is held, a decision supersedes what is undecided
+  of older activations of its stage: consumers never see an older output after a newer one.
 * An early question may stay undecided; the others are decided, if need be without an output.
 * The selected output is one of the jobs', or a new message: a declared merge of several, or the
   last accepted one held once more, which keeps its capture time and what it rests on.
@@ -77,7 +77,7 @@ class Voting:
         self._state = state
         self._asks_early = asks_early
         self._releases = releases
-        self._accepted: dict[str, Buffer] = {}
+        self._accepted: dict[str, tuple[int, Buffer]] = {}
         self.polls: dict[int, Poll] = {}
         self.stirred: list[Poll] = []
 
@@ -202,9 +202,10 @@ class Voting:
         chosen = next((b for b in _outputs(activation) if b.handle == event.buffer), None)
         if chosen is None:
             chosen = self._new(activation, event.buffer, held=event.held)
-        if not event.held:
-            self._accepted[activation.stage.name] = chosen
-        if activation.stage.publish == "asap":
+        known = self._accepted.get(activation.stage.name)
+        if not event.held and (known is None or known[0] < activation.id):
+            self._accepted[activation.stage.name] = activation.id, chosen
+        if event.held or activation.stage.publish == "asap":
             self._supersede(activation)
         self._releases.decide(activation, chosen)
 
@@ -221,7 +222,7 @@ class Voting:
         """Register a message that no job made."""
         if not held:
             return self._releases.output(activation, handle)
-        last = self._accepted[activation.stage.name]
+        _, last = self._accepted[activation.stage.name]
         return self._state.buffers.make(handle, last.producer, last.capture_ns, last.heads)
 
     def _close(self, poll: Poll) -> None:

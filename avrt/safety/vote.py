@@ -72,11 +72,13 @@ class Ballot:
 
     Attributes:
         abstains: why its payload does not count, or "".
+        is_late: it came after the deadline.
     """
 
     replica: int
     payload: object = None
     abstains: Abstains = ""
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

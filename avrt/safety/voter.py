@@ -76,7 +76,7 @@ class Voter:
         self._rules = rules
         self.replicas = Replicas(len(rules.domains))
         self.failing = 0
-        self._newest = -1
+        self._newest = self._accepted_by = -1
         self._previous: object | None = None
         self._accepted_ns = 0
         self._held = 0
@@ -97,7 +97,7 @@ class Voter:
         """
         screened = self._screened(ballots)
         answer = Answer("")
-        if self._rules.supersedes and activation < self._newest:
+        if activation < self._newest:
             self._decided.setdefault(activation, _Decided(None, OPEN, frozenset()))
         if activation not in self._decided:
             decision = self._decide(screened, is_last=when != "early")
@@ -149,13 +149,15 @@ class Voter:
         late = frozenset(range(len(self._rules.domains))) - heard if when == "deadline" else ()
         self._decided[activation] = _Decided(accepted, decision, frozenset(late))
         is_held = accepted is None and self._hold(at_ns)
-        if accepted is not None or is_held:
+        if is_held or (accepted is not None and self._rules.supersedes):
             self._newest = max(self._newest, activation)
         if accepted is None:
             self.failing += 1
             return Answer(decision.verdict, held=is_held)
         self.failing = self._held = 0
-        self._previous, self._accepted_ns = accepted, at_ns
+        if self._previous is None or activation > self._accepted_by:
+            self._accepted_by = activation
+            self._previous, self._accepted_ns = accepted, at_ns
         return Answer(decision.verdict, decision.choice, decision.merged)
 
     def _hold(self, at_ns: int) -> bool:
@@ -190,7 +192,7 @@ class Voter:
         if decided.accepted is None:
             return decided.decision.blame.get(ballot.replica, 0.0)
         near = self._rules.agreement.distance(ballot.payload, decided.accepted) <= 1
-        late = BLAME["late"] if ballot.replica in decided.missing else 0.0
+        late = BLAME["late"] if ballot.is_late or ballot.replica in decided.missing else 0.0
         if decided.decision.verdict == "arbitrated":
             return max(late, decided.decision.blame.get(ballot.replica, 0.0))
         return late if near else WRONG
