@@ -148,7 +148,7 @@ class Voter:
         heard = {ballot.replica for ballot in screened}
         late = frozenset(range(len(self._rules.domains))) - heard if when == "deadline" else ()
         self._decided[activation] = _Decided(accepted, decision, frozenset(late))
-        is_held = accepted is None and self._hold(at_ns)
+        is_held = accepted is None and self._hold(activation, at_ns)
         if is_held or (accepted is not None and self._rules.supersedes):
             self._newest = max(self._newest, activation)
         if accepted is None:
@@ -160,11 +160,14 @@ class Voter:
             self._previous, self._accepted_ns = accepted, at_ns
         return Answer(decision.verdict, decision.choice, decision.merged)
 
-    def _hold(self, at_ns: int) -> bool:
+    def _hold(self, activation: int, at_ns: int) -> bool:
         """Return whether the last accepted output is still good enough, and count it.
 
         One that is not is forgotten: it would make an acceptance test refuse what is new for ever.
+        What was accepted for a newer activation is not held for an older one.
         """
+        if activation < self._accepted_by:
+            return False
         age_ns = at_ns - self._accepted_ns
         if self._previous is None or self._held >= HOLD_FRAMES or age_ns > HOLD_NS:
             self.forget()

@@ -165,6 +165,38 @@ def test_published_at_their_deadlines_older_activations_are_decided_for_themselv
     assert bench.published() == [3]
 
 
+def test_what_is_held_supersedes_at_deadlines_too():
+    bench = voted_on(redundancy=TWINS, publish="at_deadline", slots=4)
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "majority", 0))
+    bench.arrive(10, "lidar")
+    bench.complete(12, 2)
+    bench.at(20, Failed(3, "DataFault"))
+    assert questions(bench) == [((2,), "over")]
+    bench.arrive(21, "lidar")
+    bench.at(22, Failed(4, "DataFault"), Failed(5, "DataFault"))
+    bench.at(22, Voted(2, "none", 70, held=True))
+    assert VoteRecord(1, "see", 22, "superseded") in bench.records(VoteRecord)
+    bench.at(22, Voted(1, "single", 2))
+    bench.at(121)
+    assert 70 in [c.buffer for c in bench.all if isinstance(c, Publish)]
+    assert 2 not in [c.buffer for c in bench.all if isinstance(c, Publish)]
+
+
+def test_at_deadlines_nothing_is_published_after_something_newer():
+    bench = voted_on(publish="at_deadline")
+    bench.complete(2, 0, 1)
+    bench.at(2, Voted(0, "open", None))
+    bench.arrive(10, "lidar")
+    bench.complete(12, 3, 4)
+    bench.at(12, Voted(1, "majority", 3))
+    bench.at(120)  # nobody woke the kernel at 80, 100 or 110
+    assert bench.published() == [3]
+    assert questions(bench) == [((0, 1), "deadline")]
+    bench.at(120, Voted(0, "majority", 0))
+    assert bench.published() == []
+
+
 def test_what_is_accepted_in_one_call_may_be_held_in_the_same_call():
     bench = voted_on(redundancy=TWINS)
     bench.arrive(1, "lidar")

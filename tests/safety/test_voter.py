@@ -84,6 +84,30 @@ def test_an_output_that_is_held_for_a_newer_activation_gives_up_older_ones(voter
     assert voter._previous == 5.0
 
 
+@pytest.fixture
+def logical():
+    """Return a voter of a stage that publishes at its deadlines."""
+    rules = Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c"), supersedes=False)
+    return Voter(rules)
+
+
+def test_what_is_held_is_the_newest_that_was_accepted_and_never_newer_than_its_frame(logical):
+    assert logical.vote(1, ballots(1.0, 7.0, None), "early", 1).verdict == "open"
+    assert logical.vote(2, ballots(12.0, 12.0, None), "early", 2).choice == 0
+    assert over(logical, 1, 1.0, 11.0, 11.0).choice == 1
+    assert logical._previous == 12.0
+    assert logical.vote(3, ballots(1.0, 7.0, None), "deadline", 3).held
+    assert logical.vote(5, ballots(15.0, 15.0, None), "early", 4).choice == 0
+    assert not logical.vote(4, ballots(1.0, 7.0, None), "deadline", 5).held
+
+
+def test_an_output_after_its_deadline_was_late_whoever_decided_early(voter):
+    assert voter.vote(0, ballots(5.0, 5.0, None), "early", 1).choice == 0
+    late = [Ballot(0, 5.0), Ballot(1, 5.0), Ballot(2, 5.0, is_late=True)]
+    assert voter.vote(0, late, "over", 2).blamed == (2,)
+    assert voter.replicas.all[2].points == 0.5
+
+
 def test_what_is_too_old_to_be_held_judges_nothing_new():
     accept = lambda value, previous: previous is None or abs(value - previous) <= 2  # noqa: E731
     rules = Rules(agreement=Scalar(absolute=1.0), domains=("a", "b", "c"), accept=accept)
