@@ -49,7 +49,7 @@ class Agreeing:
 
     @staticmethod
     def _answer(question: Vote, outputs: Sequence[int]) -> Voted:
-        if len(outputs) > question.copies // 2:
+        if len(outputs) >= question.quorum:
             return Voted(question.activation, "unanimous", outputs[0])
         if question.when == "early":
             return Voted(question.activation, "open", None)

@@ -1,9 +1,9 @@
 """One decision over the replicas of an activation: asked of the voter, never made here.
 
-The voter is asked as soon as QUORUM outputs are there and with each further one (`early`), at the
-last time at which a decision still meets the deadline (`deadline`), and once all jobs have ended
-(`over`), at the end of the instant. One question is open at a time: what happens meanwhile is asked
-about after its answer.
+The voter is asked as soon as a quorum of outputs is there and with each further one (`early`), at
+the last time at which a decision still meets the deadline (`deadline`), and once all jobs have
+ended (`over`), at the end of the instant. One question is open at a time: what happens meanwhile is
+asked about after its answer.
 
 * What the voter selects is published; nothing that comes later can change it. Where outputs are
   published as soon as possible, and wherever one is held, a decision supersedes what is undecided
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from avrt.model.commands import VoteAt
     from avrt.model.events import Event
 
-QUORUM = 2
 SUPERSEDED = "superseded"
 
 
@@ -45,8 +44,7 @@ class Poll:
     """The vote over one activation.
 
     Attributes:
-        told: outputs that the voter has been asked about.
-        was_asked: whether there was any question.
+        told: outputs that the voter has been asked about; -1 before the first question.
         asked: the question that is open, or None.
         is_closed: the last time to decide in has come.
         is_judged: the decision is made.
@@ -54,8 +52,7 @@ class Poll:
     """
 
     activation: Activation
-    told: int = 0
-    was_asked: bool = False
+    told: int = -1
     asked: VoteAt | None = None
     is_closed: bool = False
     is_judged: bool = False
@@ -158,9 +155,10 @@ class Voting:
         return any(poll.activation.stage is activation.stage for poll in before)
 
     def _ask(self, poll: Poll) -> None:
-        activation = poll.activation
+        activation, redundancy = poll.activation, poll.activation.stage.redundancy
         if poll.asked is not None or activation.id not in self.polls:
             return
+        assert redundancy is not None
         outputs = len(_outputs(activation))
         when: VoteAt
         if activation.open_jobs == 0:
@@ -169,18 +167,18 @@ class Voting:
             return
         elif poll.is_closed:
             when = "deadline"
-        elif self._asks_early and outputs >= QUORUM and outputs > poll.told:
+        elif self._asks_early and redundancy.quorum <= outputs > poll.told:
             when = "early"
         else:
             return
         has_begun = any(job.start_ns is not None for job in activation.jobs)
-        if when == "over" and not poll.was_asked and not has_begun:
+        if when == "over" and poll.told < 0 and not has_begun:
             self._close(poll)
             return
-        poll.asked, poll.told, poll.was_asked = when, outputs, True
+        poll.asked, poll.told = when, outputs
         jobs = tuple(job.id for job in activation.jobs if job.output is not None)
-        name, index, copies = activation.stage.name, activation.jobs[0].index, len(activation.jobs)
-        self._state.out.append(Vote(activation.id, name, index, copies, jobs, when))
+        name, index = activation.stage.name, activation.jobs[0].index
+        self._state.out.append(Vote(activation.id, name, index, redundancy.quorum, jobs, when))
 
     def _note(
         self,

@@ -65,7 +65,7 @@ class Vote:
 
     Attributes:
         index: counts the stage's activations from 0.
-        copies: how many replicas there are.
+        quorum: how many outputs must agree.
         when: "early", others may still come, and it may stay undecided; "deadline", it is the last
             time to decide in; "over", no other output will come.
     """
@@ -73,7 +73,7 @@ class Vote:
     activation: int
     stage: str
     index: int
-    copies: int
+    quorum: int
     jobs: tuple[int, ...]
     when: VoteAt
 

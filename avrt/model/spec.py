@@ -160,6 +160,11 @@ class RedundancySpec:
     one_domain: bool = False
     single: bool = False
 
+    @property
+    def quorum(self) -> int:
+        """How many outputs must agree: more than half."""
+        return self.copies // 2 + 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentSpec:

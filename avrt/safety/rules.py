@@ -36,7 +36,7 @@ def rules_of(stage: StageSpec, accept: Test | None = None) -> Rules:
     return Rules(
         agreement=Contained(_agreement(redundancy)),
         domains=domains_of(stage),
-        quorum=redundancy.copies // 2 + 1,
+        quorum=redundancy.quorum,
         accept=None if accept is None else contained_test(accept),
         allow_single=redundancy.single,
         supersedes=stage.publish == "asap",

@@ -41,7 +41,7 @@ def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_
     bench.complete(2, 2)
     assert questions(bench) == []
     bench.complete(3, 0)
-    assert bench.commands(Vote) == [Vote(0, "see", 0, 3, (0, 2), "early")]
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 2, (0, 2), "early")]
     bench.at(4, Voted(0, "majority", 0))
     assert bench.commands(Publish) == [Publish(0, 0, 4)]
     assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority")]
