@@ -57,6 +57,8 @@ class Ballots:
 
     Attributes:
         voters: by stage.
+        takeovers: after the vote just answered, tasks of replicas that are to follow along again,
+            each with that of a trusted one whose state it is to take over.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Ballots:
         self._ends: defaultdict[tuple[str, int], dict[int, _End]] = defaultdict(dict)
         self._accepted: dict[str, tuple[int, Draft]] = {}
         self._epochs = {stage.name: 0 for stage in redundant}
+        self.takeovers: list[tuple[str, str]] = []
 
     def began(self, task: str, index: int, job: int, due_ns: int) -> None:
         """Take in that a job began; those of other stages are none of its business."""
@@ -132,8 +135,34 @@ class Ballots:
         answer = voter.vote(question.activation, ballots, question.when, at_ns)
         for copy in answer.quarantined:
             log.warning("replica %s.%d is quarantined", stage, copy)
+        is_over = question.when == "over"
+        self.takeovers = self._take_over(question, ends) if is_over else []
         buffer = self._selected(question, answer, ends)
         return Voted(question.activation, answer.verdict, buffer, answer.held, answer.blamed)
+
+    def _take_over(self, question: Vote, ends: Mapping[int, _End]) -> list[tuple[str, str]]:
+        """Restore replicas that are quarantined; return who takes over whose state.
+
+        Both must have come to the end of this activation and no further; else it is tried again
+        after the next one.
+        """
+        stage = question.stage
+        replicas = self.voters[stage].replicas
+        further = {
+            copy
+            for (name, index), later in self._ends.items()
+            if name == stage and index > question.index
+            for copy in later
+        }
+        made = {copy for copy, end in ends.items() if end.draft is not None} - further
+        crashed = {copy for copy, end in ends.items() if end.abstains == "crashed"} - further
+        trusted = sorted(made & set(replicas.active))
+        if not trusted:
+            return []
+        found = [c for c in sorted(made | crashed) if replicas.all[c].standing == "quarantined"]
+        for copy in found:
+            replicas.restored(copy)
+        return [(f"{stage}.{copy}", f"{stage}.{trusted[0]}") for copy in found]
 
     def _begin_epoch(self, stage: str, ends: Mapping[int, _End]) -> None:
         """Forget what was accepted when the source's clock has begun anew."""

@@ -111,8 +111,6 @@ class StageWorker:
         self._running: dict[int, _Running] = {}
         self._published = {stage.name: 0 for stage in spec.stages}
         self._epochs = dict.fromkeys(self._stages, 0)
-        self._last: dict[str, int] = {}
-        self._lost: set[str] = set()  # whose thread may be at work on a job that nobody waits for
         self._made_of = {task: type(stages[task]) for task in self._stages}
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
@@ -180,7 +178,6 @@ class StageWorker:
             for item, handle in zip(stage.inputs, command.inputs, strict=True)
         }
         anew = self._begins_anew(command.task, inputs)
-        self._last[command.task] = command.index
         self._ballots.began(command.task, command.index, command.job, command.due_ns)
         self._running[command.job] = _Running(
             stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
@@ -205,7 +202,6 @@ class StageWorker:
         if result is None:
             return self.hung(job, at_ns)
         del self._running[job]
-        self._lost.discard(running.task)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
             self._ballots.failed(running.task, running.index)
@@ -252,7 +248,6 @@ class StageWorker:
         """Drop a job that is lost with its device, and what it holds."""
         running = self._running.pop(job)
         self._ballots.failed(running.task, running.index, "skipped")
-        self._lost.add(running.task)
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
@@ -263,8 +258,7 @@ class StageWorker:
 
     def vote(self, command: Vote, at_ns: int) -> Voted:
         answer = self._ballots.vote(command, at_ns)
-        if command.when == "over":
-            self._restore_replicas(command)
+        self._restore_replicas()
         return answer
 
     def obey(self, command: Command, at_ns: int) -> list[Event]:
@@ -283,30 +277,13 @@ class StageWorker:
         for stream in self._streams.values():
             stream.close()
 
-    def _restore_replicas(self, command: Vote) -> None:
-        """Let replicas that are quarantined follow along again, with the state of a trusted one.
-
-        Both must have come to the end of this activation and no further; else it is tried again
-        after the next one. A replica of other code begins anew.
-        """
-        replicas = self._ballots.voters[command.stage].replicas
-        at_work = self._lost | {running.task for running in self._running.values()}
-        idle = [
-            copy
-            for copy in range(len(replicas.all))
-            if self._last.get(f"{command.stage}.{copy}") == command.index
-            and f"{command.stage}.{copy}" not in at_work
-        ]
-        trusted = next((copy for copy in idle if copy in replicas.active), None)
-        for copy in idle:
-            if trusted is None or replicas.all[copy].standing != "quarantined":
-                continue
-            source, target = (f"{command.stage}.{number}" for number in (trusted, copy))
+    def _restore_replicas(self) -> None:
+        """Let replicas begin to follow along; one of other code begins anew."""
+        for target, source in self._ballots.takeovers:
             if self._made_of[source] is self._made_of[target]:
                 self._streams[target].adopt(self._streams[source].state())
             else:
                 self._streams[target].begin_anew()
-            replicas.restored(copy)
 
     def _keep(self, draft: Draft) -> int:
         """Keep an output that is not published yet; return its handle."""
