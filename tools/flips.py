@@ -121,8 +121,8 @@ def ballot(replica: int, plan: Plan | None) -> Ballot:
     return Ballot(replica, abstains="crashed") if plan is None else Ballot(replica, plan)
 
 
-def twice(hit: Hit, scene: Scene) -> tuple[Plan | None, int]:
-    """Return what two runs agree on, or two of three, and how many runs it took."""
+def twice(hit: Hit, scene: Scene) -> Plan | None:
+    """Return what two runs agree on, or two of three."""
     plans = [hit.plan(scene), hit.plan(scene)]
     for runs in (2, 3):
         if len(plans) < runs:
@@ -133,8 +133,8 @@ def twice(hit: Hit, scene: Scene) -> tuple[Plan | None, int]:
         ]
         decision = decide(screened, RULES, None, is_last=False)
         if decision.choice is not None:
-            return plans[decision.choice], runs
-    return None, 3
+            return plans[decision.choice]
+    return None
 
 
 def voted(voter: Voter, frame: int, plans: Sequence[Plan | None]) -> Plan | None:
@@ -158,7 +158,7 @@ def through(
         found = {
             "single": single,
             "screened": screened,
-            "twice": twice(again, scene)[0],
+            "twice": twice(again, scene),
             "voted": voted(voter, frame, plans),
         }
         for scheme, plan in found.items():

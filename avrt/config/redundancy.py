@@ -68,15 +68,22 @@ def _copies(node: Node) -> int:
 
 
 def _share(node: Node) -> float:
-    if type(node.value) not in {int, float} or not 0 < float(node.text) < 1:
+    found = _number(node)
+    if not 0 < found < 1:
         raise node.fail(f"expected a share between 0 and 1, such as 1e-5, found {node.shown}")
-    return float(node.text)
+    return found
 
 
 def _within(node: Node) -> float:
-    if type(node.value) not in {int, float} or not 0 <= float(node.text) < math.inf:
+    found = _number(node)
+    if not 0 <= found < math.inf:
         raise node.fail(f"expected a number of 0 or more, found {node.shown}")
-    return float(node.text)
+    return found
+
+
+def _number(node: Node) -> float:
+    """Return a number; what is none lies nowhere."""
+    return float(node.text) if type(node.value) in {int, float} else math.nan
 
 
 def _order(node: Node) -> tuple[str, ...]:

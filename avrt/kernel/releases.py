@@ -146,10 +146,13 @@ class Releases:
         """
         state, buffer = self._state, activation.decision
         assert buffer is not None
-        if activation.stage.redundancy is not None and self._is_overtaken(activation):
-            state.underway[activation.stage.name] -= 1
-            state.buffers.drop(buffer, state.out)
-            return
+        if activation.stage.redundancy is not None:
+            name = activation.stage.name
+            if self._newest.get(name, -1) > activation.id:
+                state.underway[name] -= 1
+                state.buffers.drop(buffer, state.out)
+                return
+            self._newest[name] = activation.id
         state.out.append(Publish(activation.id, buffer.handle, state.now_ns))
         if self._planned:
             buffer.planned_ns = published_by_plan_ns(activation)
@@ -157,14 +160,6 @@ class Releases:
             self.chains.published(activation, buffer)
         self._distribute(buffer, state.now_ns)
         state.underway[activation.stage.name] -= 1
-
-    def _is_overtaken(self, activation: Activation) -> bool:
-        """Whether a newer decision over replicas was published; note this one as the newest."""
-        name = activation.stage.name
-        if self._newest.get(name, -1) > activation.id:
-            return True
-        self._newest[name] = activation.id
-        return False
 
     def _distribute(self, buffer: Buffer, release_ns: int) -> None:
         """Give a message to everyone who reads its producer."""

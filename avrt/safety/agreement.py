@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from avrt.safety.structure import apart, is_finite
+from avrt.safety.structure import apart, in_units, is_finite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +88,7 @@ class Scalar:
         difference = abs(a - b)
         if self.period is not None:
             difference = abs(math.remainder(a - b, self.period))
-        allowed = max(self.absolute, self.share * max(abs(a), abs(b)))
-        return difference / allowed if allowed else (0.0 if difference == 0 else math.inf)
+        return in_units(difference, max(abs(a), abs(b)), self.share, self.absolute)
 
     def settle(self, payloads: Sequence[object]) -> object | None:
         values = [payload for payload in payloads if isinstance(payload, int | float)]

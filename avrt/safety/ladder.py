@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from avrt.safety.replicas import SHADOW_FRAMES
-from avrt.safety.voter import FAILING_AFTER
 from avrt.units import NEVER_NS, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ FORGIVE_NS = 600 * NS_PER_S
 DWELL_NS = 2 * NS_PER_S
 OVERLOAD_NS = NS_PER_S
 AGE_NS_MAX = 300 * NS_PER_MS
+FAILING_AFTER = 2
 DRAIN = 4
 
 Cause: TypeAlias = Literal["order", "failing", "devices", "overload", "clear"]

@@ -1,9 +1,9 @@
 """Which replicas are trusted: points for faults, quarantine, and the way back.
 
 Each fault adds the points that the vote gives it, each good frame takes GOOD of them away. A
-replica with QUARANTINE_AT points is quarantined: its output counts no more until it has passed a
-self-test and taken over the state of one that is trusted, and then agreed with the accepted output
-for SHADOW_FRAMES frames in a row. The third quarantine within WITHIN_NS is for good.
+replica with QUARANTINE_AT points is quarantined: its output counts no more until it has taken over
+the state of one that is trusted, and then agreed with the accepted output for SHADOW_FRAMES frames
+in a row. The third quarantine within WITHIN_NS is for good.
 
 Of two replicas that disagree nobody knows which one is wrong. So disagreement alone never leaves
 fewer than two that are trusted; a crash may. Where nobody is left all are trusted again.
@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from avrt.safety.vote import BLAME
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 GOOD = 0.1
 QUARANTINE_AT = 3.0
-CRASH = 3.0
 SHADOW_FRAMES = 100
 WITHIN_NS = 600 * NS_PER_S
 QUARANTINES_MAX = 3
@@ -67,7 +67,7 @@ class Replicas:
         guilty.sort(key=lambda i: (-self.all[i].points, i))
         found = []
         for index in guilty:
-            if blame.get(index, 0.0) >= CRASH or len(self.active) > TRUSTED_MIN:
+            if blame.get(index, 0.0) >= BLAME["crashed"] or len(self.active) > TRUSTED_MIN:
                 self._quarantine(index, at_ns)
                 found.append(index)
         if not self.active:
@@ -75,7 +75,7 @@ class Replicas:
         return found
 
     def restored(self, index: int) -> None:
-        """Let a quarantined replica that passed its self-test and has its state follow along."""
+        """Let a quarantined replica follow along; it takes over the state of a trusted one."""
         replica = self.all[index]
         if replica.standing == "quarantined":
             replica.standing, replica.agreed, replica.points = "shadow", 0, 0.0

@@ -1,8 +1,8 @@
 """From a stage's `redundancy` to the rules of its votes, and which replicas share a fault.
 
-A failure domain is what one fault may hit at once: replicas with the same device, code and
-parameters are one. A majority within one domain proves little: four estimators on two sensors once
-followed the same bad one.
+A failure domain is what one fault may hit at once: replicas of the same code are one (all copies of
+a stage share its device). A majority within one domain proves little: four estimators on two
+sensors once followed the same bad one.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def apart(  # noqa: PLR0911 - one case a type
             return 0.0 if a == b else math.inf
         case float():
             assert isinstance(b, float)
-            return _apart_by(abs(a - b), max(abs(a), abs(b)), share, absolute)
+            return in_units(abs(a - b), max(abs(a), abs(b)), share, absolute)
         case np.ndarray() | np.generic():
             return _arrays_apart(np.asarray(a), np.asarray(b), share, absolute)
         case dict():
@@ -94,10 +94,11 @@ def _arrays_apart(a: Array, b: Array, share: float, absolute: float) -> float:
     if not a.size:
         return 0.0
     top = max(float(np.abs(a).max()), float(np.abs(b).max()))
-    return _apart_by(float(np.abs(a - b).max()), top, share, absolute)
+    return in_units(float(np.abs(a - b).max()), top, share, absolute)
 
 
-def _apart_by(difference: float, top: float, share: float, absolute: float) -> float:
+def in_units(difference: float, top: float, share: float, absolute: float) -> float:
+    """Return a difference in units of what is allowed beside a magnitude of at most `top`."""
     if math.isnan(difference):
         return math.inf
     allowed = max(absolute, share * top)

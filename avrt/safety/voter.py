@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 HOLD_FRAMES = 2
 HOLD_NS = 100 * NS_PER_MS
-FAILING_AFTER = 2
 
 
 @dataclass(frozen=True, slots=True)
