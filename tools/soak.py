@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 VALUE_BYTES = 8
 KINDS = 9  # distributions that take a value a job: response, execution, host, start, gaps, late
-SAMPLE_BYTES = 450  # with its numbers
+SAMPLE_BYTES = 500  # with its numbers, by tracemalloc
 MONITORS = 2
 BEAT_MS = 10
 SLACK_MIB_H = 1.0  # pages are what is counted: 4 KiB in three minutes are 0.08 MiB/h
