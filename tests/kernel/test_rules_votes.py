@@ -52,6 +52,14 @@ def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_
     assert bench.records(VoteRecord) == []
 
 
+def test_of_five_copies_three_outputs_are_waited_for():
+    bench = voted_on(redundancy=RedundancySpec(copies=5), slots=5)
+    bench.complete(2, 0, 3)
+    assert questions(bench) == []
+    bench.complete(3, 4)
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 3, (0, 3, 4), "early")]
+
+
 def test_with_two_copies_all_jobs_have_ended_when_two_outputs_are_there():
     bench = voted_on(redundancy=TWINS)
     bench.complete(2, 0)
