@@ -9,8 +9,7 @@ that made, beside a timer stage of 100 Hz. Prints a verdict for each property, e
 broken:
 
 * memory: a line through the second half's samples rises by no more than twice its standard error
-  and what is kept up to a bound: values of figures (8 bytes, `KEPT_MAX` of each kind) and samples
-  of the host (two a second for an hour, by the run and by this tool);
+  and what figures still keep in that half (8 bytes a value, up to `KEPT_MAX` of each kind);
 * descriptors: as many at the end as after the first tenth;
 * timer: release k is at offset + k periods exactly, and the count is what the time holds;
 * outcomes: they sum to what was released, and nothing is open;
@@ -35,7 +34,7 @@ import numpy as np
 
 import avrt
 from avrt import clock
-from avrt.device.resources import SAMPLES_MAX, ResourceMonitor
+from avrt.device.resources import ResourceMonitor
 from avrt.drivers.conditions import read_conditions
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.run_file import RunFile
@@ -49,13 +48,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from avrt.api import Report
-    from avrt.device.resources import ResourceSample
+    from avrt.device.samples import ResourceSample
 
 MIB = 1 << 20
 VALUE_BYTES = 8
 KINDS = 9  # distributions that take a value a job: response, execution, host, start, gaps, late
-SAMPLE_BYTES = 500  # with its numbers, by tracemalloc
-MONITORS = 2
 BEAT_MS = 10
 SLACK_MIB_H = 1.0  # pages are what is counted: 4 KiB in three minutes are 0.08 MiB/h
 BEHIND_S = 0.1  # a source that is later than this leaves the rest out
@@ -135,23 +132,21 @@ class Verdict:
     told: str
 
 
-def memory(samples: list[ResourceSample], jobs: int, stages: int) -> Verdict:
-    """Judge the second half of a run: its first half fills what is kept for good."""
+def memory(samples: list[ResourceSample], released: list[int]) -> Verdict:
+    """Judge the second half of a run that released so many jobs of each stage."""
     half = [sample for sample in samples[len(samples) // 2 :] if sample.rss_bytes is not None]
     line = fitted(
         [sample.at_ns / NS_PER_S / 3600 for sample in half],
         [(sample.rss_bytes or 0) / MIB for sample in half],
     )
-    hours = (samples[-1].at_ns - samples[0].at_ns) / NS_PER_S / 3600
-    values = VALUE_BYTES * KINDS * min(jobs, stages * KEPT_MAX)
-    kept = values + SAMPLE_BYTES * MONITORS * min(len(samples), SAMPLES_MAX)
-    kept_mib_h = kept / MIB / hours
-    allowed = kept_mib_h + SLACK_MIB_H
+    hours = (half[-1].at_ns - half[0].at_ns) / NS_PER_S / 3600
+    values = sum(min(count, KEPT_MAX) - min(count // 2, KEPT_MAX) for count in released)
+    kept_mib_h = VALUE_BYTES * KINDS * values / MIB / hours
     told = (
-        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), what is kept up to a bound "
+        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), of figures "
         f"{kept_mib_h:.2f}; {(half[-1].rss_bytes or 0) / MIB:.1f} MiB at the end"
     )
-    return Verdict("memory", line.slope <= allowed + 2 * line.error, told)
+    return Verdict("memory", line.slope <= kept_mib_h + SLACK_MIB_H + 2 * line.error, told)
 
 
 def constant(name: str, samples: list[ResourceSample]) -> Verdict:
@@ -209,15 +204,21 @@ def run(options: argparse.Namespace, hogs: list[subprocess.Popen[bytes]]) -> dic
         keys["duration"] = f"{options.seconds:g} s"
     keys["record"] = options.record
     logging.disable(logging.WARNING)
-    looks: list[int] = []
+    looks: dict[str, int] = {}
+
+    def look(_: object) -> None:
+        looks["last"] = clock.now_ns()
+        looks.setdefault("first", looks["last"])
+
     with ResourceMonitor() as monitor:
-        report = pipeline.run(force=True, look=lambda _: looks.append(clock.now_ns()), **keys)
-    within = [s for s in monitor.samples if looks[0] <= s.since_ns and s.at_ns <= looks[-1]]
+        report = pipeline.run(force=True, look=look, **keys)
+    taken = monitor.samples.all()
+    within = [s for s in taken if looks["first"] <= s.since_ns and s.at_ns <= looks["last"]]
     samples = [sample for sample in within if sample.rss_bytes]
     jobs = report.summary.figures.jobs()["released"]
     stages = report.summary.figures.stages
     verdicts = [
-        memory(samples, jobs, len(stages)),
+        memory(samples, [stage.released for stage in stages.values()]),
         constant("descriptors", samples),
         constant("threads", samples),
         outcomes(report),

@@ -12,18 +12,18 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, Self
 
 from avrt import clock
+from avrt.device.samples import GpuSample, ResourceSample, Samples
 from avrt.device.topology import control_groups, read_topology
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 PERIOD_NS = 500 * NS_PER_MS
 SAMPLES_MAX = 7200  # an hour at the default period
@@ -35,54 +35,6 @@ MEMORY_FILES = (
 NO_LIMIT_BYTES = 1 << 60  # control groups write a huge number for no limit
 NS_PER_US = 1000
 MILLI = 1000.0
-
-
-@dataclass(frozen=True, slots=True)
-class GpuSample:
-    """One GPU now, as its driver tells it."""
-
-    index: int
-    busy_share: float
-    used_bytes: int
-    total_bytes: int
-    celsius: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceSample:
-    """What this process and its host used from `since_ns` to `at_ns`, and what was left at `at_ns`.
-
-    Attributes:
-        since_ns: host time of the sample before.
-        at_ns: host time of this one.
-        cores: how many cores this process may use.
-        process_cores: cores that this process kept busy.
-        others_cores: cores among ours that everything else kept busy.
-        steal_cores: cores that the hypervisor took.
-        throttled_ns: for how long the control group's quota stopped it.
-        memory_stall_ns: for how long some thread of the host waited for memory.
-        rss_bytes: memory of this process.
-        available_bytes: what could still be had, within the control group's limit too.
-        descriptors: open files of this process.
-        threads: threads of this process.
-        celsius: the hottest sensor.
-        gpus: empty where no NVML answers.
-    """
-
-    since_ns: int
-    at_ns: int
-    cores: int
-    process_cores: float
-    others_cores: float | None = None
-    steal_cores: float | None = None
-    throttled_ns: int | None = None
-    memory_stall_ns: int | None = None
-    rss_bytes: int | None = None
-    available_bytes: int | None = None
-    descriptors: int | None = None
-    threads: int | None = None
-    celsius: float | None = None
-    gpus: tuple[GpuSample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +80,7 @@ class HostReader:
             *root.glob("sys/class/hwmon/hwmon*/temp*_input"),
         )
         self._tick_ns = NS_PER_S // os.sysconf("SC_CLK_TCK")
-        self._gpus = Gpus()
+        self.gpus = Gpus()
 
     def counters(self, at_ns: int) -> Counters:
         busy, steal = self._processor_ns()
@@ -161,7 +113,7 @@ class HostReader:
             descriptors=self._descriptors(),
             threads=_number(status.get("Threads")),
             celsius=self._celsius(),
-            gpus=self._gpus.read(),
+            gpus=self.gpus.read(),
         )
 
     def available_bytes(self) -> int | None:
@@ -223,10 +175,11 @@ class HostReader:
 
 
 class ResourceMonitor:
-    """Samples this process and its host on a thread of its own, and keeps the last samples.
+    """Samples this process and its host on a thread of its own, and keeps the last ones.
 
     Attributes:
         period_ns: from one sample to the next.
+        samples: the last ones.
 
     Args:
         samples_max: how many are kept.
@@ -248,7 +201,7 @@ class ResourceMonitor:
     ) -> None:
         self.period_ns = period_ns
         self._reader = HostReader() if reader is None else reader
-        self._samples: deque[ResourceSample] = deque(maxlen=samples_max)
+        self.samples = Samples(samples_max, self._reader.gpus.count)
         self._now_ns = now_ns
         self._wait = wait
         self._prepare = prepare
@@ -264,17 +217,6 @@ class ResourceMonitor:
         self._stop.put(True)
         self._thread.join()
 
-    @property
-    def samples(self) -> tuple[ResourceSample, ...]:
-        """All that are kept, oldest first; safe to ask for from any thread."""
-        return tuple(self._samples)
-
-    def between(self, start_ns: int, end_ns: int) -> Iterator[ResourceSample]:
-        """Yield the samples that say something of host time from `start_ns` to `end_ns`."""
-        for sample in self.samples:
-            if sample.since_ns < end_ns and sample.at_ns > start_ns:
-                yield sample
-
     def _run(self) -> None:
         self._prepare()
         while self._wait(self._stop, self.period_ns) is None:
@@ -284,7 +226,7 @@ class ResourceMonitor:
 
     def _take(self) -> None:
         now = self._reader.counters(self._now_ns())
-        self._samples.append(self._reader.sample(self._before, now))
+        self.samples.append(self._reader.sample(self._before, now))
         self._before = now
 
 
@@ -319,6 +261,7 @@ class Gpus:
 
     def __init__(self, nvml: _Nvml | None = None) -> None:
         self._nvml = _working(_import_nvml() if nvml is None else nvml)
+        self.count = len(self.read())
 
     def read(self) -> tuple[GpuSample, ...]:
         nvml = self._nvml

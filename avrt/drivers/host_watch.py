@@ -32,7 +32,7 @@ from avrt.metrics.resources import Level, ResourceLoad
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from avrt.device.resources import ResourceSample
+    from avrt.device.samples import ResourceSample
     from avrt.drivers.recorder import Recorder
     from avrt.drivers.wall import WallClock
     from avrt.exec.rights import Right
@@ -116,15 +116,14 @@ class HostWatch:
 
     def note(self, recorder: Recorder, wall: WallClock) -> None:
         """Put the samples taken since the last time into the record."""
-        for sample in self._monitor.samples:
-            if sample.at_ns > self._noted_ns:
-                recorder.note(RESOURCES, asdict(sample), max(0, wall.at_ns(sample.at_ns)))
-                self._noted_ns = sample.at_ns
+        for sample in self._monitor.samples.since(self._noted_ns):
+            recorder.note(RESOURCES, asdict(sample), max(0, wall.at_ns(sample.at_ns)))
+            self._noted_ns = sample.at_ns
 
     def conditions(self) -> dict[str, str]:
         """Return what was granted, where threads run, and what the pipeline asks of the host."""
         told = {"cores_plan": self._plan.told, **as_conditions(self.rights)}
-        if samples := list(self._monitor.samples):
+        if samples := self._monitor.samples.all():
             room = host_room(samples[0])
             told["room"] = tell_room(declared_demand(self._spec), room)
         return told
@@ -132,8 +131,8 @@ class HostWatch:
     def told(self) -> tuple[str, ...]:
         """Return how the host is now and what it granted, a line each."""
         lines = []
-        if samples := self._monitor.samples:
-            lines.append(_in_words(samples[-1]))
+        if (sample := self._monitor.samples.last()) is not None:
+            lines.append(_in_words(sample))
         refused = [right.name for right in self.rights if not right.granted]
         if self.rights:
             told = f"{len(self.rights) - len(refused)} of {len(self.rights)} rights granted"
@@ -153,7 +152,7 @@ class HostWatch:
             host_ns: gives the host time of a pipeline time.
             late: when the driver was late and by how much, pipeline ns.
         """
-        samples = self._monitor.samples
+        samples = self._monitor.samples.all()
         verdicts: Counter[str] = Counter()
         evidence = ""
         for miss in misses:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from avrt.model.graph import release_periods
 
 if TYPE_CHECKING:
-    from avrt.device.resources import ResourceSample
+    from avrt.device.samples import ResourceSample
     from avrt.model.spec import PipelineSpec, StageSpec
 
 

@@ -30,7 +30,7 @@ from avrt.units import NS_PER_MS, format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from avrt.device.resources import ResourceSample
+    from avrt.device.samples import ResourceSample
 
 THROTTLED_MAX = 0.01
 STEAL_MAX = 0.05

@@ -5,7 +5,8 @@ from itertools import count
 
 import pytest
 
-from avrt.device.resources import Counters, Gpus, GpuSample, HostReader, ResourceMonitor
+from avrt.device.resources import Counters, Gpus, HostReader, ResourceMonitor
+from avrt.device.samples import GpuSample
 
 SECOND = 1_000_000_000
 FILES = {
@@ -128,21 +129,14 @@ def monitored(reader, wakes, **options):
 
 
 def test_samples_follow_each_other_without_a_gap(make_reader):
-    samples = monitored(make_reader(), 3).samples
+    samples = monitored(make_reader(), 3).samples.all()
     ends = [(sample.since_ns // SECOND, sample.at_ns // SECOND) for sample in samples]
     assert ends == [(0, 1), (1, 2), (2, 3), (3, 5)]
 
 
 def test_only_the_last_samples_are_kept(make_reader):
-    samples = monitored(make_reader(), 5, samples_max=2).samples
+    samples = monitored(make_reader(), 5, samples_max=2).samples.all()
     assert [sample.since_ns // SECOND for sample in samples] == [4, 5]
-
-
-def test_samples_of_an_interval(make_reader):
-    monitor = monitored(make_reader(), 3)
-    found = [sample.at_ns // SECOND for sample in monitor.between(SECOND, 2 * SECOND)]
-    assert found == [2]
-    assert list(monitor.between(9 * SECOND, 10 * SECOND)) == []
 
 
 def test_the_monitors_thread_is_prepared_first(make_reader):
@@ -156,7 +150,7 @@ def test_this_host_is_sampled():
     with ResourceMonitor(1) as monitor:
         while not monitor.samples:
             pass
-    sample = monitor.samples[0]
+    sample = monitor.samples.all()[0]
     assert sample.cores
     assert sample.rss_bytes
     assert sample.threads > 1

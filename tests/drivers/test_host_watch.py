@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from avrt.device.resources import ResourceSample
+from avrt.device.samples import ResourceSample, Samples
 from avrt.drivers.host_watch import HostWatch
 from avrt.model.spec import DeviceSpec, PipelineSpec
 
@@ -21,7 +21,9 @@ def test_samples_are_noted_once_also_when_old_ones_are_gone():
     spec = PipelineSpec(name="p", devices=(DeviceSpec(name="cpu"),), stages=())
     watch, recorder = HostWatch(spec, is_realtime=False), Kept()
     samples = [ResourceSample(n, n + 1, 2, 0.5) for n in range(10)]
-    for first, last in ((0, 4), (0, 4), (2, 6), (6, 10)):
-        watch._monitor = SimpleNamespace(samples=tuple(samples[first:last]))
+    watch._monitor = SimpleNamespace(samples=Samples(4))
+    for first, last in ((0, 4), (4, 4), (4, 6), (6, 10)):
+        for sample in samples[first:last]:
+            watch._monitor.samples.append(sample)
         watch.note(recorder, SimpleNamespace(at_ns=lambda host_ns: host_ns))
     assert recorder.at_ns == list(range(1, 11))

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from avrt.config.pipeline import parse
-from avrt.device.resources import ResourceSample
+from avrt.device.samples import ResourceSample
 from avrt.exec.room import Demand, Room, declared_demand, host_room, tell_room
 
 PIPELINE = """

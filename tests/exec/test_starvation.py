@@ -2,7 +2,7 @@
 
 import pytest
 
-from avrt.device.resources import ResourceSample
+from avrt.device.samples import ResourceSample
 from avrt.exec.starvation import LATE_NS_MAX, judge_starvation
 
 SECOND = 1_000_000_000
