@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 256 * 1024
 BULK_BYTES = 64 * 1024
-ENTRIES_MAX = 64
+ENTRIES_MAX = 256
 FORMAT = "1"
 JOURNAL = "/avrt/journal"
 EXECUTION = "/avrt/execution"
