@@ -18,8 +18,8 @@ from avrt.drivers.anomalies import find_anomalies
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.montecarlo import run_many
 from avrt.drivers.recorded import prepare
+from avrt.drivers.recording import recorded_run
 from avrt.drivers.scenario import run_scenario
-from avrt.drivers.whatif import recorded_run
 from avrt.errors import SpecError
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.recorded import overhead_conditions

@@ -9,7 +9,8 @@ from avrt.analysis.planner import planned
 from avrt.config.changes import change_pipeline, cost_change, cost_rules
 from avrt.drivers.anomalies import find_anomalies
 from avrt.drivers.conditions import read_conditions
-from avrt.drivers.whatif import read_recorded, repeat
+from avrt.drivers.recording import read_recorded
+from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
 from avrt.logs.record.recorded import WHAT_IF, overhead_conditions
 from avrt.logs.record.run_record import RunRecord
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from avrt.config.changes import Changes
-    from avrt.drivers.whatif import ChangeCost, RecordedRun
+    from avrt.drivers.recording import RecordedRun
+    from avrt.drivers.whatif import ChangeCost
     from avrt.model.spec import PipelineSpec
 
 

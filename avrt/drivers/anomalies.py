@@ -19,7 +19,8 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from avrt.drivers.whatif import ChangeCost, RecordedRun
+    from avrt.drivers.recording import RecordedRun
+    from avrt.drivers.whatif import ChangeCost
     from avrt.model.spec import PipelineSpec
 
 SHARES = (Fraction(9, 10), Fraction(3, 4), Fraction(1, 2))

@@ -12,8 +12,8 @@ from test_whatif import simulated
 from worlds import worlds
 
 from avrt.drivers.anomalies import find_anomalies
+from avrt.drivers.recording import recorded_run
 from avrt.drivers.simulate import simulate
-from avrt.drivers.whatif import recorded_run
 from avrt.logs.record.journal import parse_entry
 from avrt.metrics.anomalies import RESULTS
 from avrt.model.spec import Criticality

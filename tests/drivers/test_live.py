@@ -11,8 +11,9 @@ from small_stages import FOREVER_S, failing, total
 
 import avrt
 from avrt.drivers.host_watch import HostWatch
+from avrt.drivers.recording import read_recorded
 from avrt.drivers.verify import verify
-from avrt.drivers.whatif import read_recorded, repeat
+from avrt.drivers.whatif import repeat
 from avrt.errors import HardwareFault, SpecError
 from avrt.logs.record.run_file import RunFile
 from avrt.model.records import JobRecord, ResourceRecord

@@ -5,8 +5,9 @@ import threading
 import pytest
 
 import avrt
+from avrt.drivers.recording import read_recorded
 from avrt.drivers.verify import verify
-from avrt.drivers.whatif import read_recorded, repeat
+from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
 from avrt.model.records import JobRecord
 

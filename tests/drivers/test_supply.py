@@ -13,9 +13,10 @@ from test_whatif import Lines, simulated
 from worlds import worlds
 
 from avrt.drivers.hosts import supplied_by_host
+from avrt.drivers.recording import recorded_run
 from avrt.drivers.simulate import simulate
 from avrt.drivers.wall import WallLoop
-from avrt.drivers.whatif import recorded_run, repeat
+from avrt.drivers.whatif import repeat
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import parse_entry
 from avrt.metrics.run import RunFigures

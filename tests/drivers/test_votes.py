@@ -8,8 +8,9 @@ import replicas
 
 import avrt
 from avrt.drivers.ballots import Ballots
+from avrt.drivers.recording import read_recorded
 from avrt.drivers.verify import verify
-from avrt.drivers.whatif import read_recorded, repeat
+from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
 from avrt.model.records import VoteRecord
 

@@ -10,10 +10,11 @@ from test_virtual import FROM_OUTSIDE, Script
 from test_wall import PATIENCE_NS, FakeWall, FakeWorker, arrivals, wall_scenarios
 from tracing import drive
 
+from avrt.drivers.recording import read_recorded, recorded_run
 from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
-from avrt.drivers.whatif import read_recorded, recorded_run, repeat
+from avrt.drivers.whatif import repeat
 from avrt.errors import InputError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, parse_entry

@@ -12,8 +12,9 @@ from tracing import drive
 
 from avrt.config.changes import Changes, change_pipeline, cost_change, cost_rules
 from avrt.drivers.execution import read_works
+from avrt.drivers.recording import recorded_run
 from avrt.drivers.virtual import VirtualLoop
-from avrt.drivers.whatif import recorded_run, repeat
+from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
 from avrt.kernel import Kernel
 from avrt.logs.record.journal import Journal, parse_entry
