@@ -36,8 +36,8 @@ class Arrival:
     """Releases of a stage, or publications of a source or stage.
 
     Attributes:
-        root: the source or timer stage that began it; "" for a synchronised set, which stands in
-            no known relation to others.
+        root: the source or timer stage that began it; "" for a synchronised set, or where messages
+            are left out: then they stand in no known relation to others.
         earliest_ns, latest_ns: from the root's nominal arrival, or a set's earliest capture.
         gap_ns: least distance of two of them, 0 when none is known.
         captured_ns: how long after that the capture is at the latest; never before.
@@ -86,7 +86,13 @@ def released(stage: StageSpec, published: Mapping[str, Arrival | None]) -> Arriv
         return None
     latest_ns = before.latest_ns + stage.jitter_ns
     gap_ns = 0 if stage.jitter_ns else before.gap_ns
-    return replace(before, latest_ns=latest_ns, gap_ns=gap_ns)
+    release = replace(before, latest_ns=latest_ns, gap_ns=gap_ns)
+    return release if stage.every == 1 else _thinned(release, stage.every)
+
+
+def _thinned(release: Arrival, every: int) -> Arrival:
+    """Return the releases by each n-th message: of another message than those of other stages."""
+    return replace(release, root="", period_ns=every * release.period_ns)
 
 
 def publication(stage: StageSpec, release: Arrival, done_ns: int) -> Arrival:

@@ -89,6 +89,8 @@ class _Walk:
         stage = self._stages[name]
         if name not in self._safe:
             return f"{name} may not end every job"
+        if stage.every > 1:
+            return f"{name} leaves out messages"
         if stage.sync is not None and not before:
             return f"{name} skips incomplete sets"
         needed = [i for i in stage.inputs if not i.optional and i.source != before]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.slots import Slots, run_one_slot
 from avrt.errors import SpecError
-from avrt.kernel.ladder import nominal_mode
+from avrt.kernel.ladder import modes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,6 +158,8 @@ def why_not(spec: PipelineSpec) -> str:
         return "it has chains"
     if spec.policy == "table":
         return "it executes a table"
+    if spec.ladder is not None:
+        return "it has a ladder"
     sources = {source.name for source in spec.sources}
     for stage in spec.stages:
         levels = {s.criticality for s in spec.stages if s.device == stage.device}
@@ -168,6 +170,7 @@ def why_not(spec: PipelineSpec) -> str:
             (bool(stage.inputs) and stage.period_ns is not None, "samples an input"),
             (not {item.source for item in stage.inputs} <= sources, "reads another stage"),
             (any(i.max_age_ns is not None for i in stage.inputs), "limits the age of an input"),
+            (stage.every > 1, "leaves out messages"),
             (stage.on_overrun == "abort", "is aborted when it overruns"),
             (spec.device(stage.device).supply is not None, "is on a device with a supply"),
             (len(levels) > 1, "shares its device with other criticalities"),
@@ -200,7 +203,8 @@ def _biases(spec: PipelineSpec, span_ns: int) -> list[int]:
         case "fifo":
             return [0] * len(spec.stages)
         case _:
-            priorities = [p.priority for p in nominal_mode(spec, spec.stages).parameters]
+            (mode,) = modes_of(spec).values()
+            priorities = [parameters.priority for parameters in mode.parameters]
             ranks = {priority: rank for rank, priority in enumerate(sorted(set(priorities)))}
             return [ranks[priority] * span_ns for priority in priorities]
 

@@ -25,7 +25,7 @@ from avrt.model.commands import Record
 from avrt.model.records import ChainBroken, ChainRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Activation
@@ -76,7 +76,8 @@ class Chains:
         if numbers is None:
             return NO_HEADS
         for number in numbers:
-            self._chains[number].read(capture_ns)
+            if self._chains[number].is_whole:
+                self._chains[number].read(capture_ns)
         return dict.fromkeys(numbers, capture_ns)
 
     def carried(self, activation: Activation) -> Mapping[int, int]:
@@ -93,11 +94,16 @@ class Chains:
                     heads[number] = buffer.heads[number]
         return heads
 
+    def mode_entered(self, left_out: Collection[str]) -> None:
+        """Suspend the promises of chains through what is left out, and begin others anew."""
+        for chain in self._chains:
+            chain.go_on(is_whole=not any(name in left_out for name in chain.spec.path))
+
     def published(self, activation: Activation, buffer: Buffer) -> None:
         """Note a publication at the end of the chains that end here."""
         for number in self._tails.get(buffer.producer, ()):
-            if number in buffer.heads:
-                chain = self._chains[number]
+            chain = self._chains[number]
+            if number in buffer.heads and chain.is_whole:
                 record = chain.published(self._state.now_ns, activation.id, buffer.heads[number])
                 self._state.out.append(Record(record))
 
@@ -146,6 +152,7 @@ class Chain:
 
     Attributes:
         leading: the stages by whose work its last stage may come to publish.
+        is_whole: no stage of it is left out.
     """
 
     def __init__(self, spec: ChainSpec, timers: Timers, leading: tuple[str, ...]) -> None:
@@ -154,6 +161,7 @@ class Chain:
         self.newest_ns: int | None = None
         self.known_ns: int | None = None
         self.resting_ns: int | None = None
+        self.is_whole = True
         self._timers = timers
         self._watches: dict[Promise, Watch] = {}
 
@@ -162,6 +170,16 @@ class Chain:
         """Whether the head has taken in something that no output knows."""
         newest_ns, known_ns = self.newest_ns, self.known_ns
         return newest_ns is not None and (known_ns is None or newest_ns > known_ns)
+
+    def go_on(self, *, is_whole: bool) -> None:
+        """Suspend all promises, or begin anew; nothing happens to a chain that goes on as it is."""
+        if is_whole == self.is_whole:
+            return
+        self.is_whole = is_whole
+        self.newest_ns = self.known_ns = self.resting_ns = None
+        for watch in self._watches.values():
+            watch.live = False
+        self._watches.clear()
 
     def read(self, capture_ns: int) -> None:
         """Note what the head took in; from the first time on an output is owed."""

@@ -80,5 +80,5 @@ class InstantOrder:
     def _arrival_rank(self, event: Event) -> tuple[int, int, int, str]:
         if isinstance(event, Arrived):
             return (self._sources[event.source], event.sequence, event.buffer, "")
-        cause = event.cause if isinstance(event, ModeRequested) else ""
-        return (len(self._sources) + isinstance(event, Drain), 0, 0, cause)
+        asked = f"{event.mode} {event.cause}" if isinstance(event, ModeRequested) else ""
+        return (len(self._sources) + isinstance(event, Drain), 0, 0, asked)

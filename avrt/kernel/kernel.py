@@ -16,25 +16,24 @@ decides anything, so a journal is the same under any PYTHONHASHSEED.
 from __future__ import annotations
 
 import copy
-from collections import deque
 from heapq import heappop
 from typing import TYPE_CHECKING
 
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
 from avrt.kernel.instant import InstantOrder
-from avrt.kernel.job import MOVES_MAX, Activation, Job, Task
-from avrt.kernel.ladder import nominal_mode
+from avrt.kernel.job import Activation, Job, Task
+from avrt.kernel.ladder import modes_of
 from avrt.kernel.legality import Legality
 from avrt.kernel.lifecycle import Lifecycle
 from avrt.kernel.queues import DeviceQueue
 from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
-from avrt.kernel.table import Row
+from avrt.kernel.tasks import make_tasks
 from avrt.kernel.timers import BUDGET, DUE, SHED
 from avrt.kernel.voting import Poll, Voting
-from avrt.model.commands import Command, Discard, Record
+from avrt.model.commands import Command, Discard, EnterMode, Record
 from avrt.model.events import (
     Arrived,
     Completed,
@@ -60,8 +59,6 @@ if TYPE_CHECKING:
     from avrt.kernel.timers import Entry
     from avrt.model.spec import PipelineSpec
 
-MOVES_KEPT_MAX = 1024
-
 
 class Kernel:
     """Decides what runs when, for one pipeline.
@@ -77,15 +74,16 @@ class Kernel:
         devices = {d.name: DeviceQueue(d, spec.policy) for d in spec.devices}
         for device in spec.devices:
             devices[device.name].places = [devices[place.name] for place in spec.places(device)]
-        tasks = _make_tasks(spec, devices)
-        mode = nominal_mode(spec, [task.stage for task in tasks])
-        self._state = State(Buffers(frozenset(recorded)), mode)
+        modes = modes_of(spec)
+        tasks = make_tasks(spec, devices, list(modes.values()))
+        self._state = State(Buffers(frozenset(recorded)), modes)
         self._devices = devices
         self._tasks = {task.name: task for task in tasks}
         self._is_spent = False  # whether a budget ends in this instant
         self._lapsed: list[Watch] = []
         self._timed_out: list[SyncSet] = []
         self._stopping = False
+        self._requests: list[ModeRequested] = []
         self._planned = spec.table is not None
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
@@ -163,6 +161,8 @@ class Kernel:
             self._stop()
         if self._is_spent or self._lapsed:
             self._judge_noted()
+        if self._requests:
+            self._change_mode()
         if stirred or out or self._planned:  # mere time decides nothing but that a start has come
             self._lifecycle.dispatch()
         if self._voting.stirred:
@@ -209,8 +209,7 @@ class Kernel:
             case Read():
                 state.buffers.read(event.buffer, state.out)
             case ModeRequested():
-                refused = ModeRecord(state.mode.name, state.now_ns, event.cause, entered=False)
-                state.out.append(Record(refused))
+                self._requests.append(event)
             case _:
                 assert isinstance(event, Drain)
                 state.draining = True
@@ -275,6 +274,25 @@ class Kernel:
 
     def _note_resource(self, name: str, state: Literal["lost", "back"]) -> None:
         self._state.out.append(Record(ResourceRecord(name, self._state.now_ns, state)))
+
+    # Modes
+
+    def _change_mode(self) -> None:
+        """Enter the mode that is asked for; one that it is in already is refused."""
+        state, requests, self._requests = self._state, self._requests, []
+        for request in requests:
+            mode = state.modes[request.mode]
+            is_new = mode is not state.mode
+            if is_new:
+                state.out.append(EnterMode(mode.name))
+            record = ModeRecord(mode.name, state.now_ns, request.cause, entered=is_new)
+            state.out.append(Record(record))
+            if is_new:
+                state.mode = mode
+                for task in self._tasks.values():
+                    home = self._devices[mode.parameters[task.index].device]
+                    self._lifecycle.mode_entered(task, home)
+                self._releases.mode_entered()
 
     # Timers
 
@@ -355,24 +373,3 @@ def _is_awaited(entry: Entry, job: Job) -> bool:
     if phase == BUDGET:
         return job.budget_end_ns == at_ns and job.since_ns is not None
     return job.start_ns is None
-
-
-def _make_tasks(spec: PipelineSpec, devices: dict[str, DeviceQueue]) -> list[Task]:
-    """Return the tasks in pipeline-file order: one a stage, or one a replica."""
-    tasks: list[Task] = []
-    for stage in spec.stages:
-        device = devices[stage.device]
-        route = tuple(devices[segment.device] for segment in stage.segments)
-        places = dict.fromkeys(place for home in route or (device,) for place in home.places)
-        for name in stage.task_names:
-            row = None if spec.table is None else Row(spec.table, name)
-            task = Task(len(tasks), name, stage, device, device, route, row)
-            tasks.append(task)
-            for place in places:
-                place.serve(stage.criticality)
-                if route:
-                    place.visitors.append(task)
-            if route:  # a job may wait behind a full queue of others, each with all its segments
-                moves_max = len(route) * (stage.queue + 2)
-                task.moves = deque(maxlen=min(MOVES_MAX + moves_max, MOVES_KEPT_MAX))
-    return tasks

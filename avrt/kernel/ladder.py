@@ -1,55 +1,110 @@
 """Modes: the parameters of every task at one level of operation.
 
-The kernel reads task parameters through the current mode only. There is one mode, `nominal`, until
-a pipeline declares a degradation ladder.
+The kernel reads task parameters through the current mode only. A pipeline with a ladder has one
+mode a level and begins in the first; any other has one, `nominal`. Who asks for another mode is not
+the kernel's business (`avrt.safety.supervisor`); what it does then:
+
+* Everything that is released in that instant still is as before; then the mode is entered, and the
+  dispatch pass of the instant is the first under it.
+* Jobs of stages that are left out and have not started are shed; what runs goes on to its end, and
+  what it makes is published.
+* A stage's stream goes to the device of its variant; jobs not yet started follow, and take the
+  variant, the wcet and the budget of their start. Due times do not change after the release.
+* A timer keeps its next release, and the new period counts from there: no release comes twice. A
+  triggered stage takes the first message that comes, and then each n-th.
+* What a stage that is left out said last is not sampled any more, and promises of chains through it
+  are suspended. They begin anew with the first message after it is back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.model.graph import release_periods
+from avrt.model.levels import at_level, levels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from avrt.model.spec import PipelineSpec, Policy, StageSpec
+
+NOMINAL = "nominal"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskParameters:
-    """What the policy and the monitors need to know of a task in one mode."""
+    """What the kernel needs to know of a task in one mode.
+
+    Attributes:
+        device: where its stream belongs.
+        variant: which variant of the stage runs; "" is the stage as declared.
+        period_ns: of a timer stage.
+        every: of a triggered stage, it takes each n-th message.
+        runs: it is not left out.
+    """
 
     wcet_ns: int
     deadline_ns: int
     budget_ns: int
     priority: int
+    device: str
     variant: str = ""
+    period_ns: int | None = None
+    every: int = 1
+    runs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One level: `parameters[task.index]`."""
+    """One level: `parameters[task.index]`, and the stages that it leaves out."""
 
     name: str
     parameters: tuple[TaskParameters, ...]
+    left_out: frozenset[str] = frozenset()
 
 
-def nominal_mode(spec: PipelineSpec, stages: Iterable[StageSpec]) -> Mode:
-    """Return the mode in which everything runs as declared; `stages` has one entry a task."""
+def modes_of(spec: PipelineSpec) -> dict[str, Mode]:
+    """Return the modes of a pipeline by name, the one that it begins in first."""
+    levels = levels_of(spec)
+    if not levels:
+        return {NOMINAL: Mode(NOMINAL, _parameters(spec, _in_mode(spec), {}))}
+    modes: dict[str, Mode] = {}
+    for level in levels:
+        variants = {item.stage: item.variant for item in level.stages}
+        known = _in_mode(at_level(spec, level))
+        parameters = _parameters(spec, known, variants)
+        modes[level.name] = Mode(level.name, parameters, frozenset(level.without))
+    return modes
+
+
+def _in_mode(spec: PipelineSpec) -> dict[str, TaskParameters]:
     periods = release_periods(spec)
-    parameters = [_parameters(spec.policy, stage, periods[stage.name]) for stage in stages]
-    return Mode("nominal", tuple(parameters))
+    return {
+        stage.name: TaskParameters(
+            wcet_ns=stage.wcet_ns,
+            deadline_ns=stage.deadline_ns,
+            budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
+            priority=_priority(spec.policy, stage, periods[stage.name]),
+            device=stage.device,
+            period_ns=stage.period_ns,
+            every=stage.every,
+        )
+        for stage in spec.stages
+    }
 
 
-def _parameters(policy: Policy, stage: StageSpec, period_ns: int | None) -> TaskParameters:
-    return TaskParameters(
-        wcet_ns=stage.wcet_ns,
-        deadline_ns=stage.deadline_ns,
-        budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
-        priority=_priority(policy, stage, period_ns),
-    )
+def _parameters(
+    spec: PipelineSpec, known: Mapping[str, TaskParameters], variants: Mapping[str, str]
+) -> tuple[TaskParameters, ...]:
+    """Return the parameters of all tasks; those of a stage that is left out as declared."""
+    declared = _in_mode(replace(spec, ladder=None))
+    found: list[TaskParameters] = []
+    for stage in spec.stages:
+        parameters = known.get(stage.name) or replace(declared[stage.name], runs=False)
+        chosen = replace(parameters, variant=variants.get(stage.name, ""))
+        found += [chosen] * len(stage.task_names)
+    return tuple(found)
 
 
 def _priority(policy: Policy, stage: StageSpec, period_ns: int | None) -> int:

@@ -93,7 +93,7 @@ class Legality:
                 again = self._state.draining and not event.at_once
                 return "draining already" if again else ""
             case ModeRequested():
-                return ""
+                return "" if event.mode in self._state.modes else "no such mode"
             case _:
                 assert_never(event)
 

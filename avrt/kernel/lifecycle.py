@@ -64,7 +64,9 @@ class Lifecycle:
         """Queue a released job, or end it at once: `skip` is a reason not to run it."""
         task = job.task
         self._timers.add(job.due_ns, DUE, job)
-        if skip:
+        if not self._state.mode.parameters[task.index].runs:
+            self._end(job, "shed", "mode")
+        elif skip:
             self._end(job, "skipped", skip)
         elif task.lost:
             self._end(job, "aborted", "lost")
@@ -94,6 +96,23 @@ class Lifecycle:
         device.push(job, self._state.mode)
         if device.planned and job.key[0] > self._state.now_ns:
             self._timers.add(job.key[0], START, job)
+
+    # Modes
+
+    def mode_entered(self, task: Task, home: DeviceQueue) -> None:
+        """Shed the jobs of a task that is left out, or let them wait where it belongs now."""
+        if not self._state.mode.parameters[task.index].runs:
+            while task.waiting:
+                self._end(task.waiting.popleft(), "shed", "mode")
+            return
+        has_hung = task.lost and task.home.stand_in is not None
+        if task.route or has_hung:
+            return
+        task.home = home
+        if home.stand_in is None:
+            self._lose_waiting(task)
+        else:
+            self.move(task, home.stand_in)
 
     # Dispatch
 
@@ -288,9 +307,12 @@ class Lifecycle:
 
     def lose(self, task: Task) -> None:
         """Abort everything on a stream that is gone, and whatever is released for it later."""
-        task.lost = True
         if task.occupant is not None:
             self.failed(task.occupant, "lost")
+        self._lose_waiting(task)
+
+    def _lose_waiting(self, task: Task) -> None:
+        task.lost = True
         while task.waiting:
             job = task.waiting.popleft()
             self._due_unseen(job)

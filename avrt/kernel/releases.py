@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from avrt.kernel.buffers import Buffer
     from avrt.kernel.job import Task
+    from avrt.kernel.ladder import TaskParameters
     from avrt.kernel.lifecycle import Lifecycle
     from avrt.kernel.state import State
     from avrt.model.events import Arrived
@@ -40,7 +41,6 @@ class Tick:
     """The next nominal release of a timer stage."""
 
     stage_index: int
-    period_ns: int
     release_ns: int
 
 
@@ -78,6 +78,7 @@ class Releases:
             stage.redundancy is not None or stage.publish == "at_deadline" for stage in spec.stages
         ]
         self._newest: dict[str, int] = {}
+        self._triggered = [0] * len(spec.stages)
         self._serial = 0
         self._activations = 0
         self._jobs = 0
@@ -90,7 +91,7 @@ class Releases:
                 state.timers.add(
                     stage.offset_ns,
                     RELEASE,
-                    Tick(index, stage.period_ns, stage.offset_ns),
+                    Tick(index, stage.offset_ns),
                 )
 
     def _wire(self, spec: PipelineSpec) -> None:
@@ -173,14 +174,41 @@ class Releases:
                 state.buffers.drop(route.latest, state.out)
             route.latest = buffer
         for index, place in route.triggers:
+            if not self._takes(index):
+                continue
             inputs: list[Buffer | None] = [None] * len(self._stages[index].inputs)
             inputs[place] = buffer
             buffer.holds += 1
             self._add(index, release_ns, buffer.capture_ns, inputs)
         for index, place in route.joins:
+            if not self._parameters(index).runs:
+                continue
             buffer.holds += 1
             self._offer(index, place, buffer)
         state.buffers.drop(buffer, state.out)
+
+    def _parameters(self, index: int) -> TaskParameters:
+        """Return what the mode says of the tasks of a stage."""
+        return self._state.mode.parameters[self._tasks[index][0].index]
+
+    def _takes(self, index: int) -> bool:
+        """Whether a triggered stage takes the message that has come, by the mode."""
+        parameters = self._parameters(index)
+        if not parameters.runs:
+            return False
+        place, self._triggered[index] = self._triggered[index], self._triggered[index] + 1
+        return place % parameters.every == 0
+
+    def mode_entered(self) -> None:
+        """Begin to count messages anew; what is left out is not sampled, and promises nothing."""
+        mode = self._state.mode
+        self._triggered = [0] * len(self._stages)
+        for name in (stage.name for stage in self._stages if stage.name in mode.left_out):
+            route = self._routes[name]
+            if route.latest is not None:
+                self._state.buffers.drop(route.latest, self._state.out)
+                route.latest = None
+        self.chains.mode_entered(mode.left_out)
 
     # Synchronised sets
 
@@ -225,8 +253,12 @@ class Releases:
     def timer_fired(self, tick: Tick) -> None:
         """Note a timer release; the next one is nominal too, whenever the driver woke."""
         index, release_ns = tick.stage_index, tick.release_ns
-        tick.release_ns = release_ns + tick.period_ns
+        parameters = self._parameters(index)
+        assert parameters.period_ns is not None
+        tick.release_ns = release_ns + parameters.period_ns
         self._state.timers.add(tick.release_ns, RELEASE, tick)
+        if not parameters.runs:
+            return
         self._add(index, release_ns, release_ns, [None] * len(self._stages[index].inputs))
 
     def _add(
@@ -249,7 +281,7 @@ class Releases:
     ) -> None:
         stage, tasks = self._stages[index], self._tasks[index]
         base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
-        due_ns = base_ns + self._state.mode.parameters[tasks[0].index].deadline_ns
+        due_ns = base_ns + self._parameters(index).deadline_ns
         copies, now_ns = len(tasks), self._state.now_ns
         jobs: list[Job] = []
         activation = Activation(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from avrt.kernel.timers import VOTE
 from avrt.model.commands import Reclaim, Record, Vote
 from avrt.model.events import Voted
-from avrt.model.records import VoteRecord
+from avrt.model.records import SUPERSEDED, VoteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from avrt.kernel.state import State
     from avrt.model.commands import VoteAt
     from avrt.model.events import Event
-
-SUPERSEDED = "superseded"
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +104,7 @@ class Voting:
         activation, asked, poll.asked = poll.activation, poll.asked, None
         decides = not poll.is_judged and (event.buffer is not None or asked != "early")
         if decides or event.blamed:
-            verdict = event.verdict if decides else ""
-            self._note(activation, verdict, held=event.held, blamed=event.blamed)
+            self._note(activation, event, decides=decides)
         if decides:
             poll.is_judged = True
             self._decide(activation, event)
@@ -180,17 +177,16 @@ class Voting:
         name, index = activation.stage.name, activation.jobs[0].index
         self._state.out.append(Vote(activation.id, name, index, redundancy.quorum, jobs, when))
 
-    def _note(
-        self,
-        activation: Activation,
-        verdict: str,
-        *,
-        held: bool = False,
-        blamed: Sequence[int] = (),
-    ) -> None:
-        tasks = tuple(activation.jobs[replica].task.name for replica in blamed)
-        name, now_ns = activation.stage.name, self._state.now_ns
-        record = VoteRecord(activation.id, name, now_ns, verdict, held, tasks)
+    def _note(self, activation: Activation, event: Voted, *, decides: bool) -> None:
+        record = VoteRecord(
+            activation.id,
+            activation.stage.name,
+            self._state.now_ns,
+            event.verdict if decides else "",
+            event.held,
+            tuple(activation.jobs[replica].task.name for replica in event.blamed),
+            decides and event.buffer is not None and not event.held,
+        )
         self._state.out.append(Record(record))
 
     def _decide(self, activation: Activation, event: Voted) -> None:
@@ -213,7 +209,10 @@ class Voting:
             activation = poll.activation
             if activation.stage is newer.stage and activation.id < newer.id and not poll.is_judged:
                 poll.is_judged = poll.is_superseded = True
-                self._note(activation, SUPERSEDED)
+                record = VoteRecord(
+                    activation.id, activation.stage.name, self._state.now_ns, SUPERSEDED
+                )
+                self._state.out.append(Record(record))
                 self._state.underway[activation.stage.name] -= 1
 
     def _new(self, activation: Activation, handle: int, *, held: bool) -> Buffer:

@@ -108,6 +108,7 @@ class DeviceBack:
 class ModeRequested:
     """Supervision asks for another mode."""
 
+    mode: str
     cause: str
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
+from avrt.model.levels import check_every, check_ladder
 from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
 from avrt.model.table import check_table
@@ -45,6 +46,7 @@ def check(spec: PipelineSpec) -> None:
     check_table(spec)
     for chain in spec.chains:
         _check_chain(spec, chain)
+    check_ladder(spec)
 
 
 def topological_order(spec: PipelineSpec) -> tuple[StageSpec, ...]:
@@ -88,7 +90,7 @@ def _inherited_ns(stage: StageSpec, periods: Mapping[str, int | None]) -> int | 
     known = [period for period in found if period is not None]
     if not known or len(known) < len(found):
         return None
-    return max(known) if required else min(known)
+    return stage.every * (max(known) if required else min(known))
 
 
 def _check_names(spec: PipelineSpec) -> None:
@@ -218,6 +220,7 @@ def _check_limits(stage: StageSpec) -> None:
         raise SpecError(what, (*key, "criticality"))
     if stage.queue < 1:
         raise SpecError(f"expected at least 1 waiting job, found {stage.queue}", (*key, "queue"))
+    check_every(stage, stage.every, (*key, "every"))
     _check_redundancy(stage)
     _check_window(stage)
 

@@ -185,6 +185,10 @@ class ResourceRecord:
     state: Literal["lost", "back"]
 
 
+SUPERSEDED = "superseded"
+"""The verdict of a vote that a newer one has made pointless."""
+
+
 @frozen
 class VoteRecord:
     """The decision over the jobs of one activation, or who was found wrong when it was over.
@@ -192,6 +196,7 @@ class VoteRecord:
     Attributes:
         held: the last accepted output is published once more.
         blamed: tasks whose output was wrong, late or missing.
+        accepted: the replicas' outputs gave a new one.
     """
 
     activation: int
@@ -200,6 +205,7 @@ class VoteRecord:
     verdict: str
     held: bool = False
     blamed: tuple[str, ...] = ()
+    accepted: bool = False
 
 
 @frozen

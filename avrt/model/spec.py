@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from avrt.model.frames import TransformSpec  # noqa: TC001 - the codec reads the fields' types
+from avrt.model.ladder import LadderSpec, VariantSpec  # noqa: TC001 - likewise
 from avrt.model.supply import Supply  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
@@ -189,6 +190,7 @@ class StageSpec:
     the weakly-hard (m,k) promise. `guarantee` has chosen defaults already; of a "hard" stage every
     job that is not met is an error of the run. With `segments`, `device` is the first one's and
     `wcet_ns` at most their sum. `profile_ns` are execution times measured elsewhere, ascending.
+    Of the messages of its trigger it takes each `every`-th, the first among them.
     """
 
     name: str
@@ -217,6 +219,8 @@ class StageSpec:
     redundancy: RedundancySpec | None = None
     segments: tuple[SegmentSpec, ...] = ()
     profile_ns: tuple[int, ...] = ()
+    every: int = 1
+    variants: tuple[VariantSpec, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
@@ -231,6 +235,10 @@ class StageSpec:
         if self.redundancy is None or not self.redundancy.runs:
             return self
         return replace(self, run=self.redundancy.runs[number])
+
+    def variant(self, name: str) -> VariantSpec | None:
+        """Return a variant of the stage, None where it has none of that name."""
+        return next((variant for variant in self.variants if variant.name == name), None)
 
     @property
     def is_cut(self) -> bool:
@@ -294,6 +302,7 @@ class PipelineSpec:
     cameras: tuple[CameraSpec, ...] = ()
     tf_topics: tuple[str, ...] = ()
     table: TableSpec | None = None
+    ladder: LadderSpec | None = None
 
     def stage(self, name: str) -> StageSpec:
         return next(stage for stage in self.stages if stage.name == name)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from avrt.model.graph import check
+from avrt.model.ladder import LadderSpec, LevelSpec, StageLevel, VariantSpec
 from avrt.model.spec import (
     POLICIES,
     ChainSpec,
@@ -312,3 +313,72 @@ def _chains(pick, stages):
             keys = {key: pick((None, 5, 12, 30)) for key in ("reaction_ns", "age_ns")}
             chains.append(ChainSpec(name=f"c{index}", path=tuple(path), **keys))
     return tuple(chains)
+
+
+# Ladders
+
+
+@st.composite
+def laddered(draw, limits=None):
+    """Return random scenarios of pipelines with a ladder whose modes are asked for."""
+    scenario = draw(scenarios(limits or Limits(kinds=("timer", "timer", "trigger", "sync"))))
+    spec = _with_ladder(Picker(draw, 32), scenario.spec)
+    request = st.builds(Fault, st.integers(0, 50), st.just("mode_requested"), st.integers(0, 7))
+    requests = draw(st.lists(request, min_size=1, max_size=6))
+    return replace(scenario, spec=spec, faults=(*scenario.faults, *requests))
+
+
+def _with_ladder(pick, spec):
+    """Return a pipeline with two or three levels; the stages that need what is left out go too."""
+    stages = tuple(
+        stage if stage.segments else replace(stage, variants=_variants(pick, spec))
+        for stage in spec.stages
+    )
+    levels = [LevelSpec(name="l0", stages=_level_stages(pick, stages, ()))]
+    for number in range(1, pick.integer(2, 3)):
+        without = _closed(stages, {s.name for s in stages if pick.rarely()})
+        if len(without) == len(stages):
+            without = ()
+        kept = _level_stages(pick, stages, without)
+        levels.append(LevelSpec(name=f"l{number}", without=without, stages=kept))
+    critical = (stages[0].name,)
+    ladder = LadderSpec(levels=tuple(levels), critical=critical)
+    laddered_spec = replace(spec, stages=stages, ladder=ladder)
+    check(laddered_spec)
+    return laddered_spec
+
+
+def _variants(pick, spec):
+    if not pick.rarely():
+        return ()
+    device = pick((None, *spec.devices))
+    name = None if device is None else device.name
+    return (VariantSpec(name="light", device=name, wcet_ns=pick.integer(1, 3)),)
+
+
+def _level_stages(pick, stages, without):
+    changes = []
+    for stage in stages:
+        if stage.name in without or pick.rarely():
+            continue
+        variant = pick(("", *(v.name for v in stage.variants)))
+        period_ns = None if stage.period_ns is None else pick((None, 4, 9))
+        every = None if stage.trigger is None else pick((None, 1, 2, 3))
+        keys = {"variant": variant, "period_ns": period_ns, "every": every}
+        changes.append(StageLevel(stage=stage.name, **keys))
+    return tuple(changes)
+
+
+def _closed(stages, left_out):
+    """Return what must be left out with these stages: all that needs one of them."""
+    while True:
+        more = {s.name for s in stages if s.name not in left_out and _lacks(s, left_out)}
+        if not more:
+            return tuple(s.name for s in stages if s.name in left_out)
+        left_out |= more
+
+
+def _lacks(stage, left_out):
+    left = [item for item in stage.inputs if item.source not in left_out]
+    needs = any(not item.optional for item in stage.inputs if item.source in left_out)
+    return needs or (stage.sync is not None and len(left) < 2)

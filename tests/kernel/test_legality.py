@@ -79,6 +79,7 @@ ILLEGAL = [
     (DeviceLost("lost"), "lost already"),
     (DeviceBack("cpu"), "not lost"),
     (DeviceBack("nowhere"), "no such device"),
+    (ModeRequested("heaven", "smoke"), "no such mode"),
 ]
 LEGAL = [
     Completed(RUNNING, 70, 5),
@@ -96,7 +97,7 @@ LEGAL = [
     StreamLost("quick"),
     DeviceLost("cpu"),
     DeviceBack("lost"),
-    ModeRequested("smoke"),
+    ModeRequested("nominal", "smoke"),
     Drain(),
 ]
 

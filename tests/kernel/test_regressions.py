@@ -191,7 +191,7 @@ def test_losses_of_one_instant_are_taken_in_by_kind_and_name_not_as_they_come():
 
 def test_mode_requests_of_one_instant_are_taken_in_by_cause():
     bench = Bench(timer("beat"))
-    bench.at(1, ModeRequested("smoke"), ModeRequested("heat"))
+    bench.at(1, ModeRequested("nominal", "smoke"), ModeRequested("nominal", "heat"))
     assert [r.cause for r in bench.records(ModeRecord)] == ["heat", "smoke"]
 
 

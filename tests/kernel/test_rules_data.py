@@ -473,7 +473,7 @@ def test_completions_of_an_instant_are_taken_in_before_its_losses():
 
 def test_another_mode_is_refused_while_there_is_one():
     bench = Bench(timer("beat"))
-    bench.at(1, ModeRequested("smoke"))
+    bench.at(1, ModeRequested("nominal", "smoke"))
     assert bench.records(ModeRecord) == [ModeRecord("nominal", 1, "smoke", entered=False)]
     assert bench.commands(EnterMode) == []
 

@@ -44,7 +44,7 @@ def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_
     assert bench.commands(Vote) == [Vote(0, "see", 0, 2, (0, 2), "early")]
     bench.at(4, Voted(0, "majority", 0))
     assert bench.commands(Publish) == [Publish(0, 0, 4)]
-    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority")]
+    assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority", accepted=True)]
     bench.complete(5, 1)
     assert questions(bench) == [((0, 1, 2), "over")]
     bench.at(6, Voted(0, "", None))
@@ -88,7 +88,7 @@ def test_at_the_last_time_to_decide_in_what_is_there_is_decided_over():
     bench.at(81, Voted(0, "single", 1, blamed=(0, 2)))
     assert bench.commands(Publish) == [Publish(0, 1, 81)]
     assert bench.records(VoteRecord) == [
-        VoteRecord(0, "see", 81, "single", blamed=("see.0", "see.2"))
+        VoteRecord(0, "see", 81, "single", blamed=("see.0", "see.2"), accepted=True)
     ]
 
 

@@ -191,7 +191,8 @@ class World:
             case "device_back":
                 return DeviceBack(devices[fault.subject % len(devices)].name)
             case _:
-                return ModeRequested(f"cause {fault.subject}")
+                modes = list(self.kernel._state.modes)
+                return ModeRequested(modes[fault.subject % len(modes)], f"cause {fault.subject}")
 
     def _later(self, at_ns, event):
         self.serial += 1
