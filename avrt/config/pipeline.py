@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.config.calibration import CALIBRATION_KEYS, fill_calibration
+from avrt.config.ladder import LADDER_KEYS, ladder
 from avrt.config.node import Node, from_python
 from avrt.config.reader import (
     Key,
-    Unavailable,
     boolean,
     build,
     duration,
@@ -350,7 +350,13 @@ PIPELINE_KEYS = (
         about="where the sensors are mounted, and what the cameras are like",
         shape=object_of(CALIBRATION_KEYS),
     ),
-    Key("ladder", "ladder", Unavailable("a degradation ladder"), about="degradation levels"),
+    Key(
+        "ladder",
+        "ladder",
+        ladder,
+        about="with how much less it goes on when it must",
+        shape=object_of(LADDER_KEYS),
+    ),
     Key(
         "table",
         "table",

@@ -31,6 +31,7 @@ from avrt.config.reader import (
 from avrt.config.redundancy import REDUNDANCY_KEYS, redundancy
 from avrt.config.reference import reference
 from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, TEXT, by_name, list_of, object_of, whole
+from avrt.model.ladder import VariantSpec
 from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
 
 if TYPE_CHECKING:
@@ -112,6 +113,14 @@ def _segments(node: Node) -> tuple[SegmentSpec, ...]:
     return tuple(build(SegmentSpec, section(item, SEGMENT_KEYS)) for item in items)
 
 
+def _variants(node: Node) -> tuple[VariantSpec, ...]:
+    members = named(node, "variants by name")
+    return tuple(
+        build(VariantSpec, {"name": key, **section(child, VARIANT_KEYS)})
+        for key, child in members.items()
+    )
+
+
 def _criticality(node: Node) -> Criticality:
     label = one_of(*(level.label for level in Criticality))(node)
     return Criticality[label.replace("-", "_")]
@@ -146,6 +155,24 @@ SEGMENT_KEYS = (
         "wait",
         one_of("suspend", "spin"),
         about="whether the slot of the part before is kept until this one has ended",
+    ),
+)
+VARIANT_KEYS = (
+    Key(
+        "run",
+        "run",
+        reference,
+        about="what it runs; the stage's run unless given",
+        shape=whole(r"[^\n]+:[^:\n]+"),
+    ),
+    Key("device", "device", name, about="where it runs; the stage's device unless given"),
+    Key("wcet", "wcet_ns", duration, about="its worst execution time", shape=LASTING),
+    Key(
+        "params",
+        "params",
+        parameters,
+        about="of its constructor; without a run of its own they go over the stage's",
+        shape={"type": "object"},
     ),
 )
 STAGE_KEYS = (
@@ -220,6 +247,20 @@ STAGE_KEYS = (
         "on_overrun",
         one_of("report", "abort"),
         about="what becomes of a job above its budget; report unless given",
+    ),
+    Key(
+        "every",
+        "every",
+        integer,
+        about="of the messages of its trigger it takes each n-th; all of them unless given",
+        shape=AT_LEAST_ONE,
+    ),
+    Key(
+        "variants",
+        "variants",
+        _variants,
+        about="other ways to do the same, by name, for levels of the ladder",
+        shape=by_name(object_of(VARIANT_KEYS), NAME),
     ),
     Key("miss_at_most", "misses", ratio, about="weakly-hard promise, such as 1 of 10"),
     Key(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from avrt.drivers.draws import Draws
+from avrt.drivers.variants import VariantCosts
 from avrt.errors import InputError, SpecError
 from avrt.logs.record.journal import Entry, parse_entry
 from avrt.logs.record.recorded import read_pipeline
@@ -44,8 +45,8 @@ class Timing(Protocol):
     label: TimingLabel
     source: str
 
-    def cost_ns(self, task: str, index: int) -> int | None:
-        """Return what a job takes, or None if only running it tells."""
+    def cost_ns(self, task: str, index: int, variant: str = "") -> int | None:
+        """Return what a job takes as a variant of its stage, or None if only running it tells."""
 
 
 class ModelTiming:
@@ -66,12 +67,13 @@ class ModelTiming:
             for task in stage.task_names
         }
         self._draws = Draws(0)
+        self._variants = VariantCosts(spec)
 
-    def cost_ns(self, task: str, index: int) -> int:
-        profile = self._profiles.get(task)
-        if profile is None:
-            return self.wcet_ns[task]
-        return profile.cost_ns(self._draws.uniform(task, index), index)
+    def cost_ns(self, task: str, index: int, variant: str = "") -> int:
+        profile, cost_ns = self._profiles.get(task), self.wcet_ns[task]
+        if profile is not None:
+            cost_ns = profile.cost_ns(self._draws.uniform(task, index), index)
+        return self._variants.scaled_ns(cost_ns, task, variant)
 
 
 class MeasuredTiming:
@@ -80,8 +82,8 @@ class MeasuredTiming:
     label: TimingLabel = "measured"
     source = ""
 
-    def cost_ns(self, task: str, index: int) -> int | None:
-        del task, index
+    def cost_ns(self, task: str, index: int, variant: str = "") -> int | None:
+        del task, index, variant
         return None
 
 
@@ -108,9 +110,9 @@ class RecordedTiming:
             raise SpecError(f"no stage of this pipeline ran in {path}; give a run of it")
         self.source = f"{path}, {len(self._cost_ns)} jobs"
 
-    def cost_ns(self, task: str, index: int) -> int:
+    def cost_ns(self, task: str, index: int, variant: str = "") -> int:
         known = self._cost_ns.get((task, index))
-        return self._fallback.cost_ns(task, index) if known is None else known
+        return self._fallback.cost_ns(task, index, variant) if known is None else known
 
 
 def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:

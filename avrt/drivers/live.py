@@ -31,6 +31,7 @@ from avrt.drivers.recorder import Recorder
 from avrt.drivers.replay import check_drivable
 from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
+from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker, message_of
 from avrt.errors import FaultError, raised_by
@@ -173,7 +174,8 @@ class _Run:
         self._inbox: Inbox = SimpleQueue()
         write = None if options.record is None else recorder.journal
         self._journal = Journal(write, result.listen, both(result.figures.watch, options.watch))
-        self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox)
+        supervisor = supervisor_of(spec)
+        self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox, supervisor)
         if options.duration_ns is not None:
             self._loop.end_ns = options.duration_ns - 1  # its last instant
         revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)

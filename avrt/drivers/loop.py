@@ -32,6 +32,7 @@ from avrt.model.events import (
     Event,
     Failed,
     Hung,
+    ModeRequested,
     StreamLost,
     Voted,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.kernel import Kernel
+    from avrt.safety.supervisor import Supervisor
 
 LOSSES = frozenset((DeviceLost, DeviceBack, StreamLost, Hung))
 UNHEEDED = frozenset((Record, Publish, Reclaim, Discard, EnterMode))  # they start and stop no work
@@ -78,6 +80,8 @@ class KernelLoop(ABC):
         feed: `(at_ns, event)` in time order; it may be read lazily.
         worker: what the jobs do.
         journal: is told of every call of the kernel.
+        supervisor: asks for other levels of the ladder, if there is one; its ticks are planned
+            instants like any other, until releases cease.
 
     Attributes:
         late_ns: how long after each planned instant the driver was there, pipeline ns; virtual time
@@ -90,8 +94,10 @@ class KernelLoop(ABC):
         feed: Iterator[tuple[int, Event]],
         worker: Worker,
         journal: Notes,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._kernel = kernel
+        self._supervisor = supervisor
         self._feed = feed
         self._worker = worker
         self._journal = journal
@@ -113,19 +119,38 @@ class KernelLoop(ABC):
         planned_ns, coming = self._kernel.next_wakeup_ns, self._next
         if coming is not None and (planned_ns is None or coming[0] < planned_ns):
             planned_ns = coming[0]
+        if self._supervisor is not None and not self._drained:
+            tick_ns = self._supervisor.next_ns
+            planned_ns = tick_ns if planned_ns is None else min(planned_ns, tick_ns)
         if planned_ns is None or planned_ns >= self._now_ns:
             return planned_ns
         return self._now_ns
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
         """Hand over an instant: these events and everything that the feed has by then."""
+        if self._supervisor is not None and not self._drained:
+            events += self._supervise(self._supervisor, at_ns)
         if self._next is not None and self._next[0] <= at_ns:
             self._collected = (at_ns, events)
             while self._next is not None and self._next[0] <= at_ns:
                 events.append(self._next[1])
                 self._next = next(self._feed, None)
             self._collected = None
-        self._step(at_ns, events)
+        if events or self._supervisor is None or self._is_awaited(at_ns):
+            self._step(at_ns, events)
+
+    def _is_awaited(self, at_ns: int) -> bool:
+        """Whether the kernel wants a call by then."""
+        wakeup_ns = self._kernel.next_wakeup_ns
+        return wakeup_ns is not None and wakeup_ns <= at_ns
+
+    def _supervise(self, supervisor: Supervisor, at_ns: int) -> list[ModeRequested]:
+        """Let the supervisor look at the run as often as it wanted to by now."""
+        requests: list[ModeRequested] = []
+        while supervisor.next_ns <= at_ns:
+            request = supervisor.step()
+            requests += [] if request is None else [request]
+        return requests
 
     def _step(self, at_ns: int, events: list[Event]) -> None:
         """Hand the events of an instant to the kernel, and what follows from its commands."""
@@ -133,6 +158,8 @@ class KernelLoop(ABC):
         while True:
             commands = self._kernel.handle(at_ns, events)
             self._journal.note(at_ns, events, commands)
+            if self._supervisor is not None:
+                self._supervisor.heard(at_ns, commands)
             if events and not LOSSES.isdisjoint(map(type, events)):
                 self._keep_only(self._kernel.working_jobs)
             events = self._obey(commands, at_ns)

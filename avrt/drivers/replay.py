@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from avrt.drivers.prefetch import prefetched
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.result import RunResult
+from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker
@@ -134,7 +135,8 @@ def _loop(
     """Return the loop for virtual time, or for a wall clock."""
     if clock is None:
         return VirtualLoop(spec, Kernel(spec), feed, worker, journal)
-    return WallLoop(Kernel(spec), feed, worker, journal, clock)
+    supervisor = supervisor_of(spec)
+    return WallLoop(Kernel(spec), feed, worker, journal, clock, supervisor=supervisor)
 
 
 def check_drivable(spec: PipelineSpec, clock: WallClock | None) -> None:

@@ -15,6 +15,7 @@ from avrt.drivers.arrivals import arrivals
 from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
 from avrt.drivers.simulate import Pretended
+from avrt.drivers.variants import VariantCosts
 from avrt.logs.record.journal import Journal, both
 from avrt.metrics.expectations import Firsts, Unmet, Windows, unmet
 from avrt.metrics.run import RunFigures
@@ -143,6 +144,7 @@ def _execution(prepared: Prepared, draws: Draws) -> Callable[[Dispatch, int], in
         for stage in scenario.pipeline.stages
         for task in stage.task_names
     }
+    variants = VariantCosts(scenario.pipeline)
     slow = [fault for fault in scenario.faults if fault.kind == "slow_device"]
 
     def cost_ns(command: Dispatch, at_ns: int) -> int:
@@ -150,6 +152,7 @@ def _execution(prepared: Prepared, draws: Draws) -> Callable[[Dispatch, int], in
         if isinstance(model, dict):
             model = model[command.device]
         ns = model.cost_ns(draws.uniform(command.task, command.index), command.index)
+        ns = variants.scaled_ns(ns, command.task, command.variant)
         for fault in slow:
             if fault.target == command.device and fault.covers(at_ns):
                 ns = max(1, ceil(ns * fault.factor))

@@ -74,10 +74,18 @@ def simulate(  # noqa: PLR0913 - all after the pipeline is named
     notes = _Records()
     noted = digest or write is not None or watch is not None
     journal = Journal(write, notes.listen, watch) if noted else notes
-    takes = execution or ModelTiming(spec).cost_ns
-    worker = Pretended(lambda command, _at_ns: takes(command.task, command.index), overheads)
+    worker = Pretended(_takes(execution, ModelTiming(spec)), overheads)
     simulation_loop(spec, iter(feed), worker, journal, until_ns).run()
     return Simulation(notes.records, journal.digest)
+
+
+def _takes(
+    execution: Execution | None, timing: ModelTiming
+) -> Callable[[Dispatch, int], int | None]:
+    """Return what a job takes by how it is dispatched: as given, or as its variant is declared."""
+    if execution is None:
+        return lambda job, _at_ns: timing.cost_ns(job.task, job.index, job.variant)
+    return lambda job, _at_ns: execution(job.task, job.index)
 
 
 def periodic_arrivals(

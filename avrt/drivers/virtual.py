@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
 from avrt.drivers.loop import KernelLoop, Worker
+from avrt.drivers.supervision import supervisor_of
 from avrt.model.commands import Abort, Dispatch, Preempt, Resume
 from avrt.model.events import Drain, Event, Hung, SegmentEnded
 from avrt.model.segments import split
@@ -144,7 +145,7 @@ class VirtualLoop(KernelLoop):
         *,
         until_ns: int | None = None,
     ) -> None:
-        super().__init__(kernel, feed, worker, journal)
+        super().__init__(kernel, feed, worker, journal, supervisor_of(spec))
         self._executor = worker
         self._work = VirtualWork()
         self._supplies = placed_supplies(spec.devices)

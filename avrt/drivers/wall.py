@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from avrt.kernel import Kernel
     from avrt.model.commands import Abort, Dispatch, Preempt, Resume
     from avrt.model.events import Hung
+    from avrt.safety.supervisor import Supervisor
 
 
 TOLD_LATE_NS = NS_PER_MS
@@ -130,6 +131,7 @@ class WallLoop(KernelLoop):
         wall: pipeline time.
         inbox: what comes from other threads; with one of the caller's, the run ends with the
             `Drain` that comes through it.
+        supervisor: of a pipeline with a ladder.
 
     Attributes:
         end_ns: the last pipeline time at which something is released, however late the driver is;
@@ -137,7 +139,7 @@ class WallLoop(KernelLoop):
         late: when the driver was late by TOLD_LATE_NS or more, and by how much; the last ones.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a run is made of
         self,
         kernel: Kernel,
         feed: Iterator[tuple[int, Event]],
@@ -145,8 +147,9 @@ class WallLoop(KernelLoop):
         journal: Notes,
         wall: WallClock,
         inbox: Inbox | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
-        super().__init__(kernel, feed, worker, journal)
+        super().__init__(kernel, feed, worker, journal, supervisor)
         self._streams = worker
         self._wall = wall
         self._patience_ns = int(worker.hang_timeout_ns * wall.rate)

@@ -190,7 +190,7 @@ class StageWorker:
         self.prepare(command, at_ns, future.set_result)()
         running = self._running[command.job]
         running.future = future
-        cost_ns = self._timing.cost_ns(command.task, command.index)
+        cost_ns = self._timing.cost_ns(command.task, command.index, command.variant)
         if cost_ns is not None:
             return cost_ns
         result = self._awaited(running)

@@ -29,8 +29,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from avrt.model.ladder import AGE_NS_MAX
 from avrt.safety.replicas import SHADOW_FRAMES
-from avrt.units import NEVER_NS, NS_PER_MS, NS_PER_S
+from avrt.units import NEVER_NS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,6 @@ CLEAR_NS_MAX = 300 * NS_PER_S
 FORGIVE_NS = 600 * NS_PER_S
 DWELL_NS = 2 * NS_PER_S
 OVERLOAD_NS = NS_PER_S
-AGE_NS_MAX = 300 * NS_PER_MS
 FAILING_AFTER = 2
 DRAIN = 4
 
@@ -97,18 +97,20 @@ class Ladder:
 
     Args:
         levels: from the best to the minimal-risk plan.
+        age_ns_max: how old the last accepted critical output may become.
 
     Attributes:
         level: index of the present level.
         clear_ns: how long causes must be clear before the next way up.
     """
 
-    def __init__(self, levels: Sequence[Level]) -> None:
+    def __init__(self, levels: Sequence[Level], age_ns_max: int = AGE_NS_MAX) -> None:
         assert len(levels) > 1
         assert levels[-1].devices == 0
         self.levels = tuple(levels)
         self.level = 0
         self.clear_ns = CLEAR_NS
+        self._age_ns_max = age_ns_max
         self._latched = False
         self._now_ns = 0
         self._since_ns = 0
@@ -155,7 +157,7 @@ class Ladder:
         last = len(self.levels) - 1
         if health.orders_stop:
             return last, "order"
-        if health.failing >= FAILING_AFTER or health.age_ns > AGE_NS_MAX:
+        if health.failing >= FAILING_AFTER or health.age_ns > self._age_ns_max:
             return last, "failing"
         found = next(i for i, level in enumerate(self.levels) if level.devices <= health.devices)
         if is_tripped and found <= self.level < last:
