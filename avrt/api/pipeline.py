@@ -11,6 +11,7 @@ from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.errors import FaultError, InputError, SpecError
 from avrt.exec.runner import guarded
+from avrt.model.levels import as_variant
 from avrt.model.stage import FunctionStage, process_inputs
 
 if TYPE_CHECKING:
@@ -115,17 +116,27 @@ class Pipeline:
         for stage in spec.stages:
             for number, _ in enumerate(stage.task_names):
                 item = stage.copy(number)
-                if item.run or item.name in self._targets:
-                    self._bind(item, binding.check_target, binding.check_binding)
+                for one in (item, *(as_variant(item, variant) for variant in item.variants)):
+                    if one.run or one.name in self._targets:
+                        self._bind(one, binding.check_target, binding.check_binding)
         return spec
 
     def build(self) -> dict[str, BoundStage]:
-        """Return one fresh instance per task: one a stage, or one a copy of a redundant stage."""
-        return {
-            task: self._bind(stage.copy(number), binding.build_target, binding.build)
-            for stage in self.declared.stages
-            for number, task in enumerate(stage.task_names)
-        }
+        """Return one fresh instance per task: one a stage, or one a copy of a redundant stage.
+
+        Variants come as `task@variant`.
+        """
+        made: dict[str, BoundStage] = {}
+        for stage in self.declared.stages:
+            for number, task in enumerate(stage.task_names):
+                item = stage.copy(number)
+                made[task] = self._bind(item, binding.build_target, binding.build)
+                for variant in item.variants:
+                    one = as_variant(item, variant)
+                    made[f"{task}@{variant.name}"] = self._bind(
+                        one, binding.build_target, binding.build
+                    )
+        return made
 
     def replay(  # noqa: PLR0913 - all after the log is optional and named
         self,
@@ -261,7 +272,8 @@ class Pipeline:
 
         def bind() -> T:
             has_runs = item.redundancy is not None and bool(item.redundancy.runs)
-            if item.name in self._targets and not has_runs:
+            own = self._stages.get(item.name, {}).get("run", "") == item.run
+            if item.name in self._targets and own and not has_runs:
                 return from_target(item, self._targets[item.name])
             return from_run(item, folder)
 

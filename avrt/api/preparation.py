@@ -51,8 +51,10 @@ def built(pipeline: Pipeline, spec: PipelineSpec) -> dict[str, BoundStage]:
     frames = Frames(spec.transforms)
     for stage in spec.stages:
         for task in stage.task_names:
-            calibrate = partial(stages[task].calibrate, frames)
-            pipeline.guarded(stage.name, calibrate, "it cannot be calibrated")
+            variants = [f"{task}@{variant.name}" for variant in stage.variants]
+            for name in (task, *variants):
+                calibrate = partial(stages[name].calibrate, frames)
+                pipeline.guarded(stage.name, calibrate, "it cannot be calibrated")
     return stages
 
 

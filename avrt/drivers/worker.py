@@ -90,6 +90,7 @@ class StageWorker:
     ) -> None:
         """Start the stages' streams.
 
+        `stages` has one for each task, and `task@variant` for each variant of its stage.
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
         work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
         whether a digest of all payloads is made.
@@ -120,7 +121,16 @@ class StageWorker:
         threads = max(device.threads for device in spec.devices)
         self._streams = {
             task: Stream(
-                task, stages[task], prepare, places_of(spec, stage), threads, digested=digested
+                task,
+                stages[task],
+                prepare,
+                places_of(spec, stage),
+                threads,
+                variants={
+                    variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
+                    for variant in stage.variants
+                },
+                digested=digested,
             )
             for task, stage in self._stages.items()
         }
@@ -183,7 +193,8 @@ class StageWorker:
             stage, command.task, command.index, inputs, at_ns, command.release_ns, command.device
         )
         stream = self._streams[command.task]
-        return partial(stream.begin, inputs, told, anew=anew, device=command.device)
+        device, variant = command.device, command.variant
+        return partial(stream.begin, inputs, told, anew=anew, device=device, variant=variant)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         future: Future[Result] = Future()

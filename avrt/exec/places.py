@@ -90,6 +90,7 @@ def works(kind: str) -> bool:
 def places_of(spec: PipelineSpec, stage: StageSpec) -> Mapping[str, Callable[[], Place]]:
     """Return what makes the place of a stage on each device that it may run on, by name."""
     homes = [segment.device for segment in stage.segments] or [stage.device]
+    homes += [variant.device for variant in stage.variants if variant.device is not None]
     devices = dict.fromkeys(place for home in homes for place in spec.places(spec.device(home)))
     return {device.name: partial(_place, device, stage, urgency(spec, stage)) for device in devices}
 

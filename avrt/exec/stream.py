@@ -1,7 +1,9 @@
 """The stream of a stage: one thread that takes its work in order, warm-up included.
 
 So a stage never runs twice at once, keeps its state to itself and finds whatever it set for its
-thread. Where it computes may change between two jobs: when its device is lost, and back.
+thread. Between two jobs may change where it computes (when its device is lost, and back) and which
+of its variants does: a variant of the same class takes over the state of the one before, any other
+begins with that after its own warm-up.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("avrt.exec")
 
 NOWHERE: Mapping[str, Callable[[], Place]] = MappingProxyType({})
+NO_VARIANTS: Mapping[str, tuple[RunnableStage, str]] = MappingProxyType({})
 
 
 class Stream:
@@ -42,7 +45,7 @@ class Stream:
     job that begins anew; until the stage has taken it, no job is done.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all after the stage is optional
         self,
         name: str,
         stage: RunnableStage,
@@ -50,6 +53,7 @@ class Stream:
         places: Mapping[str, Callable[[], Place]] = NOWHERE,
         threads: int | None = None,
         *,
+        variants: Mapping[str, tuple[RunnableStage, str]] = NO_VARIANTS,
         digested: bool = True,
     ) -> None:
         """Start the thread.
@@ -61,18 +65,23 @@ class Stream:
             places: makes the place on each device that the stage may run on, the first one its own;
                 without any it computes on the processor.
             threads: of torch for one operation; None leaves them as they are.
+            variants: by name, what is called in place of the stage, and the device of its own.
             digested: whether results carry a digest of their payload.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
 
         self.name = name
-        self._stage = stage
+        self._homes = {"": next(iter(places), "")}
+        self._homes |= {variant: device for variant, (_, device) in variants.items()}
+        self._stages = {"": stage} | {variant: made for variant, (made, _) in variants.items()}
+        self._variant = ""
         self._digested = digested
         self._places = places
         self._made: dict[str, Place] = {}
-        self._device = next(iter(places), "")
+        self._device = self._homes[""]
         self._place: Place = PROCESSOR
-        self._fresh: object = None
+        self._placed = dict.fromkeys(self._stages, PROCESSOR.device)
+        self._fresh: dict[str, object] = {}
         self._is_stale = False
         self._worker = CpuStream(name, WorkerSetup(threads=threads))
         if prepare is not None:
@@ -90,12 +99,20 @@ class Stream:
         self.begin(inputs, future.set_result, anew=anew, device=device)
         return future
 
-    def begin(self, inputs: Inputs, told: Told, *, anew: bool = False, device: str = "") -> None:
-        """Queue one call of the stage; `told` takes its result, on the stream's thread.
+    def begin(
+        self,
+        inputs: Inputs,
+        told: Told,
+        *,
+        anew: bool = False,
+        device: str = "",
+        variant: str = "",
+    ) -> None:
+        """Queue one call of the stage, or of a variant; `told` takes its result, on the thread.
 
         A future for each job, with its condition and lock, is for those that wait.
         """
-        self._worker.submit_always(partial(self._do, inputs, told, anew, device))
+        self._worker.submit_always(partial(self._do, inputs, told, anew, device, variant))
 
     def state(self) -> Future[object]:
         """Queue a copy of the stage's state; a fault in its place if there is one."""
@@ -125,29 +142,65 @@ class Stream:
         count = f"{threads} thread{'' if threads == '1' else 's'}"
         return f"{count}, denormal numbers {'count as zero' if flushes else 'are kept'}"
 
-    def _do(self, inputs: Inputs, told: Told, anew: bool, device: str) -> None:  # noqa: FBT001
+    @property
+    def _stage(self) -> RunnableStage:
+        return self._stages[self._variant]
+
+    def _do(
+        self,
+        inputs: Inputs,
+        told: Told,
+        anew: bool,  # noqa: FBT001
+        device: str,
+        variant: str,
+    ) -> None:
         """Do one job, on the thread; nothing that a stage raises leaves this."""
+        changed = None if variant == self._variant else self._change(variant)
         moved = self._move(device or self._device)
         fault = self._begin_anew() if anew or self._is_stale else None
         self._is_stale = fault is not None
-        told(moved or fault or self._run(inputs))
+        told(moved or changed or fault or self._run(inputs))
 
     def _do_warm_up(self, told: Told) -> None:
-        told(self._move(self._device) or self._warm_up())
+        """Warm every variant up where it belongs, the stage as declared last."""
+        total_ns = 0
+        for variant, device in sorted(self._homes.items(), reverse=True):
+            self._variant = variant
+            result = self._move(device) or self._warm_up()
+            total_ns += result.host_ns
+            if result.fault is not None:
+                break
+        told(Result(None, result.fault, total_ns))
+
+    def _change(self, variant: str) -> Result | None:
+        """Let a variant go on; return the fault if it cannot take over."""
+        before, self._variant = self._stage, variant
+        return self._fault_of(lambda: self._take_over(before), f"go on as {variant or 'declared'}")
+
+    def _take_over(self, before: RunnableStage) -> None:
+        state = self._fresh.get(self._variant)
+        if type(before) is type(self._stage):
+            state = before.freeze()
+        if state is not None:
+            self._stage.thaw(copy.deepcopy(state))
 
     def _run(self, inputs: Inputs) -> Result:
         return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
 
     def _move(self, device: str) -> Result | None:
         """Go to a device; return the fault if that fails."""
-        if device not in self._places or (device in self._made and device == self._device):
+        is_there = device in self._made and device == self._device
+        if is_there and self._placed[self._variant] == self._place.device:
+            return None
+        if device not in self._places:
             return None
         return self._fault_of(partial(self._go, device), f"go to {device}")
 
     def _go(self, device: str) -> None:
         place = self._made.get(device) or self._places[device]()
-        if place.device != self._place.device:
+        if place.device != self._placed[self._variant]:
             self._stage.place(place.device)
+            self._placed[self._variant] = place.device
         self._made[device] = self._place = place
         self._device = device
 
@@ -158,14 +211,15 @@ class Stream:
         if isinstance(fresh, FaultError):
             fault = result.fault or SoftwareFault("freeze", fresh.detail)
             return Result(None, fault, result.host_ns)
-        self._fresh = fresh
+        self._fresh[self._variant] = fresh
         return result
 
     def _begin_anew(self) -> Result | None:
         """Give the stage its first state back; return the fault if that fails."""
-        if self._fresh is None:
+        fresh = self._fresh.get(self._variant)
+        if fresh is None:
             return None
-        return self._fault_of(lambda: self._stage.thaw(copy.deepcopy(self._fresh)), "begin anew")
+        return self._fault_of(lambda: self._stage.thaw(copy.deepcopy(fresh)), "begin anew")
 
     def _adopt(self, state: object) -> None:
         if not isinstance(state, FaultError):
