@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from avrt.analysis.figure import Figure, unknown
 from avrt.analysis.overheads import with_overheads
 from avrt.analysis.schedulability import analyse
+from avrt.model.levels import first_level
 from avrt.model.scenario import NO_OVERHEADS
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ EFFORT_MAX = 20_000
 EFFORT_OF_SEARCH = 25  # for each slot
 UNCOUNTED = "how often a job is resumed, at a cost, has no known bound"
 TOO_LARGE = "too many tasks to analyse for a report; avrt check does"
+LEFT_OUT = "the first level leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def bounds(
     *,
     why_none: str = "",
 ) -> Bounds:
-    """Return the bounds of a checked pipeline.
+    """Return the bounds of a checked pipeline, of one with a ladder those of its first level.
 
     All are unknown where it is too large, or where the caller says why there are none.
 
@@ -64,14 +66,17 @@ def bounds(
         return Bounds(
             {stage.name: none for stage in spec.stages}, {chain.name: none for chain in spec.chains}
         )
-    findings = analyse(charged)
+    findings = analyse(first_level(charged))
 
     def told(figure: Figure) -> Figure:
         return replace(figure, label="bound") if overheads and figure.label == "exact" else figure
 
+    left_out = unknown(LEFT_OUT)
     return Bounds(
-        {stage.name: told(stage.response) for stage in findings.stages},
-        {chain.name: told(chain.latency) for chain in findings.chains},
+        {stage.name: left_out for stage in spec.stages}
+        | {stage.name: told(stage.response) for stage in findings.stages},
+        {chain.name: left_out for chain in spec.chains}
+        | {chain.name: told(chain.latency) for chain in findings.chains},
     )
 
 

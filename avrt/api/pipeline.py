@@ -272,8 +272,9 @@ class Pipeline:
 
         def bind() -> T:
             has_runs = item.redundancy is not None and bool(item.redundancy.runs)
-            own = self._stages.get(item.name, {}).get("run", "") == item.run
-            if item.name in self._targets and own and not has_runs:
+            keys = self._stages.get(item.name)
+            runs_own = isinstance(keys, dict) and keys.get("run", "") != item.run
+            if item.name in self._targets and not (has_runs or runs_own):
                 return from_target(item, self._targets[item.name])
             return from_run(item, folder)
 

@@ -19,6 +19,7 @@ from avrt.logs.transforms import read_transforms
 from avrt.logs.truth import truth_topics
 from avrt.model.codec import encode, to_json
 from avrt.model.frames import Frames, merged
+from avrt.model.levels import at_level, levels_of
 from avrt.report.outputs import keep_apart
 
 if TYPE_CHECKING:
@@ -37,9 +38,21 @@ R = TypeVar("R", RunRecord, RemoteRecord)
 def admitted(pipeline: Pipeline, spec: PipelineSpec, *, forced: bool) -> str:
     """Return what a run at the wall clock is known to miss, "" if nothing; too large is let in.
 
+    Of a pipeline with a ladder, at any of its levels.
+
     Raises:
         SpecError: it is known to miss, and not forced.
     """
+    levels = levels_of(spec)
+    if not levels:
+        return _admitted(pipeline, spec, forced=forced)
+    told = [
+        (level.name, _admitted(pipeline, at_level(spec, level), forced=forced)) for level in levels
+    ]
+    return "; ".join(f"at level {name} {missed}" for name, missed in told if missed)
+
+
+def _admitted(pipeline: Pipeline, spec: PipelineSpec, *, forced: bool) -> str:
     if is_too_large(spec):
         return ""
     return pipeline.placed(lambda: admit(spec, judge(spec), forced=forced))

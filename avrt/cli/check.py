@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from avrt.analysis.schedulability import worst_of
 from avrt.analysis.sensitivity import format_rate, remedies, sensitivity
 from avrt.api import Pipeline
 from avrt.api.judgement import judge
+from avrt.cli.check_levels import level_data, level_parts
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
 from avrt.config.schema import pipeline_schema
+from avrt.errors import SpecError
 from avrt.metrics.load import overload_warnings
 from avrt.model.codec import encode
 from avrt.model.graph import release_periods
+from avrt.model.levels import at_level, first_level, levels_of
+from avrt.report.levels import level_diagram
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -58,6 +63,11 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="print the JSON Schema of the pipeline file, for editors, and check nothing",
     )
     parser.add_argument(
+        "--diagram",
+        action="store_true",
+        help="print the ladder as a Mermaid state diagram, and analyse nothing",
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="leave out how much each figure may change"
     )
     add_json_option(parser)
@@ -72,20 +82,36 @@ def run(options: Namespace) -> int:
         options.refuse("give a PIPELINE, or --schema")
     with stdout_kept(clean=options.json):
         spec = Pipeline.load(options.pipeline).check()
+    if options.diagram:
+        return _show_diagram(spec)
+    begin = first_level(spec)
     room: Sensitivity | None = None
     changes: list[Change] | None = None
     with progress_bar("analysing; --quick leaves most out", wanted=not options.json):
-        findings = judge(spec)
+        levels = {level.name: judge(at_level(spec, level)) for level in levels_of(spec)}
+        findings = next(iter(levels.values())) if levels else judge(spec)
         if not options.quick and findings.verdict == "meets":
-            room = sensitivity(spec)
+            room = sensitivity(begin)
         elif not options.quick:
-            changes = remedies(spec)
+            changes = remedies(begin)
+    verdict = worst_of([findings.verdict, *(found.verdict for found in levels.values())])
     if options.json:
-        show_json(check_object(spec, findings, room, changes or []))
+        told = check_object(begin, findings, room, changes or [])
+        whole = {"verdict": verdict, "levels": level_data(levels), "spec": encode(spec)[1]}
+        show_json(told | whole)
     else:
-        _show(spec, findings, room, changes)
-        show(f"{options.pipeline}: sound; {SAID[findings.verdict]}")
-    return MISSES if findings.verdict == "misses" else 0
+        _show(begin, findings, room, changes)
+        for part in level_parts(spec, levels):
+            show(part)
+        show(f"{options.pipeline}: sound; {SAID[verdict]}")
+    return MISSES if verdict == "misses" else 0
+
+
+def _show_diagram(spec: PipelineSpec) -> int:
+    if spec.ladder is None:
+        raise SpecError("the pipeline has no 'ladder' to draw")
+    show(level_diagram(spec))
+    return 0
 
 
 # For a person
@@ -227,7 +253,7 @@ def _styled(verdict: Verdict) -> Text:
 def check_object(
     spec: PipelineSpec, findings: Findings, room: Sensitivity | None, changes: list[Change]
 ) -> dict[str, object]:
-    """Return everything as one object; `docs/check.md` names its keys."""
+    """Return everything but `levels` as one object; `docs/check.md` names its keys."""
     return {
         "pipeline": spec.name,
         "policy": spec.policy,
@@ -281,7 +307,6 @@ def check_object(
             {"key": ".".join(c.key), "what": c.what, "relative": c.relative} for c in changes
         ],
         "warnings": [*overload_warnings(spec), *_unbound(spec)],
-        "spec": encode(spec)[1],
     }
 
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from avrt.kernel.ladder import TaskParameters
     from avrt.kernel.timers import Entry
     from avrt.model.spec import PipelineSpec
 
@@ -290,9 +291,21 @@ class Kernel:
             if is_new:
                 state.mode = mode
                 for task in self._tasks.values():
-                    home = self._devices[mode.parameters[task.index].device]
-                    self._lifecycle.mode_entered(task, home)
+                    self._go_home(task, mode.parameters[task.index])
                 self._releases.mode_entered()
+
+    def _go_home(self, task: Task, parameters: TaskParameters) -> None:
+        """Let the jobs of a task that wait do so where it belongs now; a hung stream is lost."""
+        lifecycle, home = self._lifecycle, self._devices[parameters.device]
+        has_hung = task.lost and task.home.stand_in is not None
+        if not parameters.runs:
+            lifecycle.leave_out(task)
+        elif not (task.route or has_hung):
+            task.home = home
+            if home.stand_in is None:
+                lifecycle.lose_waiting(task)
+            else:
+                lifecycle.move(task, home.stand_in)
 
     # Timers
 

@@ -97,23 +97,6 @@ class Lifecycle:
         if device.planned and job.key[0] > self._state.now_ns:
             self._timers.add(job.key[0], START, job)
 
-    # Modes
-
-    def mode_entered(self, task: Task, home: DeviceQueue) -> None:
-        """Shed the jobs of a task that is left out, or let them wait where it belongs now."""
-        if not self._state.mode.parameters[task.index].runs:
-            while task.waiting:
-                self._end(task.waiting.popleft(), "shed", "mode")
-            return
-        has_hung = task.lost and task.home.stand_in is not None
-        if task.route or has_hung:
-            return
-        task.home = home
-        if home.stand_in is None:
-            self._lose_waiting(task)
-        else:
-            self.move(task, home.stand_in)
-
     # Dispatch
 
     def dispatch(self) -> None:
@@ -309,14 +292,20 @@ class Lifecycle:
         """Abort everything on a stream that is gone, and whatever is released for it later."""
         if task.occupant is not None:
             self.failed(task.occupant, "lost")
-        self._lose_waiting(task)
+        self.lose_waiting(task)
 
-    def _lose_waiting(self, task: Task) -> None:
+    def lose_waiting(self, task: Task) -> None:
+        """Abort what has not begun on a stream that has no place, and what is released for it."""
         task.lost = True
         while task.waiting:
             job = task.waiting.popleft()
             self._due_unseen(job)
             self._end(job, "aborted", "lost")
+
+    def leave_out(self, task: Task) -> None:
+        """Shed what has not begun of a task that the mode leaves out."""
+        while task.waiting:
+            self._end(task.waiting.popleft(), "shed", "mode")
 
     def stop(self, task: Task) -> None:
         """Abort everything of a task at once."""

@@ -12,6 +12,7 @@ the kernel and keeps the first thing that was not as declared:
   from time 0, up to the jitter later;
 * lost: a device or a stream was lost, and its work went elsewhere or nowhere;
 * told_late: the kernel learned of a release after its nominal time (the wall clock's driver);
+* level: another level of the ladder was entered, at which other figures count;
 * unseen: part of the record is damaged, so nobody knows;
 * supply: the operating system gave a device its budget, and nobody saw whether it did;
 * failure, skipped: a job gave no result, for a fault or for an input, so nothing was handed on.
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING
 from avrt.metrics.broken import Broken, earliest
 from avrt.metrics.executions import Work
 from avrt.metrics.messages import Messages
-from avrt.model.commands import Abort, Command, Dispatch, Preempt, Record, Resume
+from avrt.model.commands import Abort, Command, Dispatch, EnterMode, Preempt, Record, Resume
 from avrt.model.events import (
     Arrived,
     Completed,
@@ -41,6 +42,7 @@ from avrt.model.events import (
     SegmentEnded,
     StreamLost,
 )
+from avrt.model.levels import first_level
 from avrt.model.records import JobRecord
 from avrt.model.scenario import NO_OVERHEADS, OverheadSpec
 from avrt.units import NEVER_NS
@@ -61,7 +63,8 @@ class Assumptions:
         self, spec: PipelineSpec, overheads: Mapping[str, OverheadSpec] = NO_OVERHEADS
     ) -> None:
         self._overheads = overheads
-        self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
+        begun = (*spec.stages, *first_level(spec).stages)
+        self._stages = {task: stage for stage in begun for task in stage.task_names}
         self._preemptive = {device.name for device in spec.devices if device.preemptive}
         self._supplies = {device.name: device.supply for device in spec.devices}
         self._sources = {source.name: Messages(spec, source) for source in spec.sources}
@@ -90,6 +93,8 @@ class Assumptions:
                 record = command.record
                 if type(record) is JobRecord:
                     self._ended(record)
+            elif type(command) is EnterMode:
+                self._tell(Broken("level", command.mode, None, at_ns))
             elif type(command) in MOVES:
                 self._moved(command, at_ns)
 

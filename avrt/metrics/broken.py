@@ -15,6 +15,7 @@ Kind = Literal[
     "gap",
     "phase",
     "lost",
+    "level",
     "told_late",
     "unseen",
     "supply",

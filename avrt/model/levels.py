@@ -42,6 +42,12 @@ def at_level(spec: PipelineSpec, level: LevelSpec) -> PipelineSpec:
     return replace(spec, stages=stages, chains=chains, ladder=None)
 
 
+def first_level(spec: PipelineSpec) -> PipelineSpec:
+    """Return the pipeline as a run of it begins."""
+    levels = levels_of(spec)
+    return at_level(spec, levels[0]) if levels else spec
+
+
 def critical_stages(spec: PipelineSpec) -> tuple[str, ...]:
     """Return the stages whose misses, votes and outputs decide over the level."""
     assert spec.ladder is not None

@@ -31,6 +31,7 @@ SAID: Mapping[Kind, str] = {
     "gap": "was captured {found} after the one before, period {declared}",
     "phase": "came at {found}, planned for {declared}",
     "lost": "was lost",
+    "level": "was entered, another level of the ladder",
     "told_late": "was released {found} before the kernel was told",
     "unseen": "is damaged",
     "supply": "was given by the operating system, unseen",

@@ -17,6 +17,7 @@ from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import EXECUTION
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.incidents import INCIDENTS, told
+from avrt.metrics.levels import level_figures
 from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
 from avrt.model.commands import Record
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from avrt.metrics.incidents import Incident
+    from avrt.metrics.levels import LevelFigures
     from avrt.model.commands import Command
     from avrt.model.spec import PipelineSpec
 
@@ -100,6 +102,11 @@ class RunSummary:
         return self._bounds
 
     @property
+    def levels(self) -> LevelFigures | None:
+        """At which levels of its ladder the run was; None without a ladder."""
+        return level_figures(self.pipeline, self.figures.modes, self.begin_ns, self.end_ns)
+
+    @property
     def reproducible(self) -> bool:
         """Whether the same call gives the same decisions again."""
         return self.timing != "measured" and not self.hangs and not self.interrupted
@@ -128,6 +135,7 @@ class RunSummary:
                 "anomalies": [asdict(anomaly) for anomaly in self.anomalies],
             },
             **figures,
+            "levels": None if self.levels is None else self.levels.summary(),
             "bounds": self.bounds.data(),
             "timing": self.timing,
             "begin_ns": self.begin_ns,

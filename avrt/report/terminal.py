@@ -13,6 +13,8 @@ from rich.text import Text
 
 from avrt.logs.record.recorded import FLIGHT
 from avrt.metrics.load import overload_warnings
+from avrt.model.levels import first_level
+from avrt.report.levels import level_notes
 from avrt.report.streams import host_notes, lateness_note, side_by_side, streams_table
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
@@ -233,8 +235,9 @@ def cause_of(task: str, kind: str, by: str) -> str:
 
 def notes(summary: RunSummary) -> Iterator[Text]:
     """Yield what must not be overlooked: overload, lost input, anomalies, faults, damage."""
-    for warning in overload_warnings(summary.pipeline):
+    for warning in overload_warnings(first_level(summary.pipeline)):
         yield Text(warning, style="yellow")
+    yield from level_notes(summary)
     yield from _conditions_notes(summary)
     yield from input_notes(summary)
     yield from lateness_note(summary)

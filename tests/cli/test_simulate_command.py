@@ -6,8 +6,8 @@ import pytest
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 NAMES = [
-    "burst", "clock_step", "four_three_two_cpu", "jitter", "overload", "sensor_dropout",
-    "slow_device", "static_schedule",
+    "burst", "clock_step", "four_three_two_cpu", "jitter", "ladder", "overload",
+    "sensor_dropout", "slow_device", "static_schedule",
 ]  # fmt: skip
 
 
@@ -29,7 +29,11 @@ def test_the_scenarios_are_there():
     assert [path.stem for path in SCENARIOS] == NAMES
 
 
-@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=pytest.mark.slow if p.stem == "ladder" else ()) for p in SCENARIOS],
+    ids=lambda path: path.stem,
+)
 def test_what_a_scenario_expects_comes_true(call, path):
     done = call("simulate", path)
     assert (done.code, done.err) == (0, "")

@@ -13,6 +13,7 @@ from avrt.config import (
     execution,
     expectations,
     faults,
+    ladder,
     overheads,
     pipeline,
     scenario,
@@ -26,9 +27,10 @@ TABLES = {
     "top level": pipeline.PIPELINE_KEYS,
     "device": (*pipeline.DEVICE_KEYS, *pipeline.SUPPLY_KEYS),
     "source": pipeline.SOURCE_KEYS,
-    "stage": stage_keys.STAGE_KEYS,
+    "stage": (*stage_keys.STAGE_KEYS, *stage_keys.VARIANT_KEYS),
     "chain": pipeline.CHAIN_KEYS,
     "a table": pipeline.TABLE_KEYS,
+    "a ladder": (*ladder.LADDER_KEYS, *ladder.LEVEL_KEYS, *ladder.STAGE_LEVEL_KEYS),
     "calibration": calibration.CALIBRATION_KEYS,
 }
 SCENARIO_TABLES = {

@@ -100,7 +100,7 @@ def test_a_documented_example_is_sound(block):
     shape = dict(SCHEMA)
     if "pipeline" not in data:
         del shape["required"]
-    if data.keys() & {"segments", "redundancy"}:
+    if data.keys() & {"segments", "redundancy", "variants"}:
         stage = SCHEMA["properties"]["stages"]["additionalProperties"]
         shape = {key: stage[key] for key in ("type", "properties", "additionalProperties")}
     Draft7Validator(shape).validate(data)

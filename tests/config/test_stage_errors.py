@@ -223,7 +223,6 @@ LATER = [
         "    redundancy: {copies: 3, devices: [a, b, c]}",
         "19: stages.fuse.redundancy.devices: a device for each copy",
     ),
-    ("policy: edf", "ladder: {}", "2: ladder: a degradation ladder"),
 ]
 
 

@@ -15,7 +15,7 @@ from avrt.errors import InputError, SpecError
 from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.record.foxglove import make_typestore
 from avrt.logs.record.run_file import RunFile, read_outputs
-from avrt.logs.record.run_record import BULK_BYTES, ENTRIES_MAX, RunRecord
+from avrt.logs.record.run_record import BULK_BYTES, ENTRIES_MAX, WAIT_NS_MAX, RunRecord
 from avrt.logs.writer import LogWriter
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import (
@@ -345,10 +345,10 @@ def test_conditions_and_full_chunks_are_on_disk_before_the_end(tmp_path):
         assert run.conditions == {"host": "test"}
         assert run.pipeline_json == '{"name":"p"}'
     for k in range(2 * ENTRIES_MAX + 5):
-        record.journal(f'{{"index":{k}}}', k)
+        record.journal(f'{{"index":{k}}}', k * WAIT_NS_MAX // ENTRIES_MAX)
     with RunFile(path) as run:
         lines = list(run.journal())
-        assert [line.index for line in lines] == list(range(2 * ENTRIES_MAX))
+        assert [line.index for line in lines] == list(range(2 * ENTRIES_MAX + 1))
         assert not any(line.damaged for line in lines)
     record.input("/raw", RawMessage(Channel(1, "/raw", "", "cdr"), 1, 1, 0, bytes(BULK_BYTES)))
     with RunFile(path) as run:
@@ -362,7 +362,7 @@ KILLED = textwrap.dedent("""
     from avrt.logs.record.run_record import RunRecord
     record = RunRecord({path!r}, zero_ns=5, conditions={{"a": "b"}}, pipeline_json="{{}}")
     for k in range(1000):
-        record.journal('{{"index":%d}}' % k, k)
+        record.journal('{{"index":%d}}' % k, k * 20_000_000)
     os.kill(os.getpid(), {signal})
 """)
 
@@ -379,7 +379,9 @@ def test_the_record_of_a_killed_process_is_readable(tmp_path):
         assert run.result is None
         lines = list(run.journal())
         assert any("footer" in str(error) for error in run.damage)
-    assert [line.at_ns for line in lines] == list(range(1000 // ENTRIES_MAX * ENTRIES_MAX))
+    assert [line.at_ns for line in lines] == [
+        k * 20_000_000 for k in range(1000 // ENTRIES_MAX * ENTRIES_MAX)
+    ]
 
 
 def test_a_log_that_is_no_run_record_is_told(log_path, tmp_path):

@@ -13,6 +13,7 @@ from avrt.payload import Tracks
 
 ZERO_NS = 10**18
 ENTRIES = 150
+STEP_NS = 20_000_000
 RAW = Channel(1, "/sensor", "x/msg/Y", "cdr", "ros2msg", b"int32 a")
 FLIPS = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -22,7 +23,7 @@ def good(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run.mcap"
     with RunRecord(path, zero_ns=ZERO_NS, conditions={"a": "b"}, pipeline_json="{}") as record:
         for k in range(ENTRIES):
-            record.journal(f'{{"index":{k},"text":"abcdefgh"}}', k * 10)
+            record.journal(f'{{"index":{k},"text":"abcdefgh"}}', k * STEP_NS)
             if k % 40 == 0:
                 record.input("/sensor", RawMessage(RAW, ZERO_NS + k, ZERO_NS + k, k, b"12345"))
         record.output("fuse", Message(Stamp("fuse", 0, 1, 1, 2), Tracks((), 1.0)))

@@ -240,7 +240,7 @@ def test_a_record_that_was_cut_reports_what_it_has(run, tmp_path):
 
 
 def test_a_damaged_entry_is_left_out_and_told(tmp_path):
-    entries = [(k, [Record(job("a", index=k, end_ns=k))]) for k in range(100)]
+    entries = [(k * 20_000_000, [Record(job("a", index=k, end_ns=k))]) for k in range(100)]
     path = write(tmp_path / "run.mcap", small_spec("a"), entries)
     data = bytearray(path.read_bytes())
     data[data.index(b'"index":70,') + 9] ^= 1

@@ -2,8 +2,9 @@
 
 * Conditions and pipeline are on disk before the first message; the result follows at `close`.
 * Chunks are uncompressed with a CRC and small (`CHUNK_BYTES`), bulk messages have chunks of their
-  own, and at most `ENTRIES_MAX` journal entries wait in memory: a killed process loses little, a
-  damaged byte harms little, and the reader knows what.
+  own, and `ENTRIES_MAX` journal entries, or those of a second, wait in memory: a killed process
+  loses little, a damaged byte harms little, and the reader knows what. More chunks would cost: the
+  index of an MCAP lies in memory until the file is closed.
 * Sensor messages keep their bytes and their schema. Outputs are recorded twice: as a picture that
   Foxglove shows (`/avrt/view/STAGE`) and with all their numbers (`/avrt/output/STAGE`).
 * JSON topics have no schema, and the profile is ros2: so Foxglove, rosbags and ROS 2 all open it.
@@ -23,6 +24,7 @@ from avrt.logs.raw import Channel
 from avrt.logs.record.payload_json import to_json
 from avrt.logs.record.picture import Painter
 from avrt.logs.ros.types import schema_text
+from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 256 * 1024
 BULK_BYTES = 64 * 1024
-ENTRIES_MAX = 256
+ENTRIES_MAX = 64
+WAIT_NS_MAX = NS_PER_S
 FORMAT = "1"
 JOURNAL = "/avrt/journal"
 EXECUTION = "/avrt/execution"
@@ -94,6 +97,7 @@ class RunRecord:
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._counts: dict[str, int] = {}
         self._waiting = 0
+        self._flushed_ns = 0
         self._writer = Writer(
             self._file,
             chunk_size=CHUNK_BYTES,
@@ -147,7 +151,8 @@ class RunRecord:
         """Record one journal entry, a JSON object; `at_ns` is pipeline ns."""
         self._add_json(JOURNAL, entry, self.zero_ns + at_ns)
         self._waiting += 1
-        if self._waiting >= ENTRIES_MAX:
+        if self._waiting >= ENTRIES_MAX and at_ns - self._flushed_ns >= WAIT_NS_MAX:
+            self._flushed_ns = at_ns
             self.flush()
 
     def note(self, topic: str, item: object, at_ns: int) -> None:
