@@ -18,6 +18,7 @@ from avrt.api.preparation import (
     check_out,
     created,
     recording,
+    remade,
 )
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
@@ -94,6 +95,7 @@ class Live:
             watch=None if flight is None else flight.watch,
             hang_timeout_ns=request.hang_timeout_ns,
             probe=lambda device: works(spec.device(device).type),
+            remake=lambda task: remade(self._pipeline, spec, task),
             look=request.look,
         )
         inputs.wait_ready()

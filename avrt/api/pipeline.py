@@ -126,16 +126,18 @@ class Pipeline:
 
         Variants come as `task@variant`.
         """
-        made: dict[str, BoundStage] = {}
-        for stage in self.declared.stages:
-            for number, task in enumerate(stage.task_names):
-                item = stage.copy(number)
-                made[task] = self._bind(item, binding.build_target, binding.build)
-                for variant in item.variants:
-                    one = as_variant(item, variant)
-                    made[f"{task}@{variant.name}"] = self._bind(
-                        one, binding.build_target, binding.build
-                    )
+        tasks = [task for stage in self.declared.stages for task in stage.task_names]
+        return {name: made for task in tasks for name, made in self.build_task(task).items()}
+
+    def build_task(self, task: str) -> dict[str, BoundStage]:
+        """Return a fresh instance of one task, and one of each variant as `task@variant`."""
+        stage = next(stage for stage in self.declared.stages if task in stage.task_names)
+        item = stage.copy(stage.task_names.index(task))
+        made = {task: self._bind(item, binding.build_target, binding.build)}
+        for variant in item.variants:
+            one = as_variant(item, variant)
+            name = f"{task}@{variant.name}"
+            made[name] = self._bind(one, binding.build_target, binding.build)
         return made
 
     def replay(  # noqa: PLR0913 - all after the log is optional and named

@@ -60,14 +60,18 @@ def _admitted(pipeline: Pipeline, spec: PipelineSpec, *, forced: bool) -> str:
 
 def built(pipeline: Pipeline, spec: PipelineSpec) -> dict[str, BoundStage]:
     """Return the stages, told where the sensors are."""
-    stages = pipeline.build()
+    tasks = [task for stage in spec.stages for task in stage.task_names]
+    return {name: made for task in tasks for name, made in remade(pipeline, spec, task).items()}
+
+
+def remade(pipeline: Pipeline, spec: PipelineSpec, task: str) -> dict[str, BoundStage]:
+    """Return a fresh stage of a task and its variants, told where the sensors are."""
+    stage = next(stage for stage in spec.stages if task in stage.task_names)
+    stages = pipeline.build_task(task)
     frames = Frames(spec.transforms)
-    for stage in spec.stages:
-        for task in stage.task_names:
-            variants = [f"{task}@{variant.name}" for variant in stage.variants]
-            for name in (task, *variants):
-                calibrate = partial(stages[name].calibrate, frames)
-                pipeline.guarded(stage.name, calibrate, "it cannot be calibrated")
+    for made in stages.values():
+        calibrate = partial(made.calibrate, frames)
+        pipeline.guarded(stage.name, calibrate, "it cannot be calibrated")
     return stages
 
 

@@ -29,6 +29,7 @@ from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.mailbox import Mailbox
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.replay import check_drivable
+from avrt.drivers.restarts import Restarts
 from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
 from avrt.drivers.supervision import supervisor_of
@@ -72,6 +73,7 @@ class LiveOptions:
         hang_timeout_ns: host time after which a stage counts as hung.
         is_realtime: whether the host is asked for what real time needs.
         probe: tells whether a device that broke works again.
+        remake: makes the stage of a task anew, and its variants; None leaves a hung one lost.
         look: told how the run stands, several times a second.
         watch: told each call of the kernel, on the recorder's thread.
     """
@@ -81,6 +83,7 @@ class LiveOptions:
     hang_timeout_ns: int = HANG_TIMEOUT_NS
     is_realtime: bool = True
     probe: Callable[[str], bool] = field(default=lambda _device: True)
+    remake: Callable[[str], Mapping[str, BoundStage]] | None = None
     look: Callable[[Progress], None] | None = None
     watch: Watch | None = None
 
@@ -180,6 +183,9 @@ class _Run:
             self._loop.end_ns = options.duration_ns - 1  # its last instant
         revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)
         worker.device_lost = revival.lost
+        if (remake := options.remake) is not None:
+            make = lambda task: worker.made_anew(task, remake(task))  # noqa: E731
+            worker.stream_hung = Restarts(self._inbox, make, worker.replace, self._stopped).hung
 
     def run(self) -> None:
         """Start all threads, and wait for the driver's to end."""

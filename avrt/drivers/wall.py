@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt import clock
 from avrt.drivers.loop import KernelLoop, Worker
-from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event
+from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event, StreamBack
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -307,4 +307,4 @@ class WallLoop(KernelLoop):
 
 def _came_from_outside(event: Event) -> bool:
     """Put what the run's own work told before what came from elsewhere, as a what-if does."""
-    return isinstance(event, Arrived | DeviceLost | DeviceBack)
+    return isinstance(event, Arrived | DeviceLost | DeviceBack | StreamBack)

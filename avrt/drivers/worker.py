@@ -69,6 +69,7 @@ class StageWorker:
         hangs: jobs that hung.
         lost_devices: devices that broke and are not known to work again.
         device_lost: is told of each device that breaks.
+        stream_hung: is told of each task whose stream hung.
         digest: of all published payloads; None where none is made.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
@@ -105,6 +106,7 @@ class StageWorker:
         self.hangs = 0
         self.lost_devices: set[str] = set()
         self.device_lost: Callable[[str], None] | None = None
+        self.stream_hung: Callable[[str], None] | None = None
         self.interrupts = Interrupts()
         self._handles = count()
         self._messages: dict[int, Message[object]] = {}
@@ -118,22 +120,47 @@ class StageWorker:
         accepts = {name: test for name, test in reversed(tests) if test is not None}
         self._ballots = Ballots(spec, accepts, self._keep, digested=digested)
         self._frames = {task: stages[task].output_frame for task in self._stages}
-        threads = max(device.threads for device in spec.devices)
-        self._streams = {
-            task: Stream(
-                task,
-                stages[task],
-                prepare,
-                places_of(spec, stage),
-                threads,
-                variants={
-                    variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
-                    for variant in stage.variants
-                },
-                digested=digested,
-            )
-            for task, stage in self._stages.items()
+        self._spec = spec
+        self._prepare = prepare
+        self._streams = {task: self._stream(task, stages) for task in self._stages}
+
+    def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
+        """Return a new stream of a task; at the wall clock it keeps checkpoints."""
+        stage = self._stages[task]
+        variants = {
+            variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
+            for variant in stage.variants
         }
+        return Stream(
+            task,
+            stages[task],
+            self._prepare,
+            places_of(self._spec, stage),
+            max(device.threads for device in self._spec.devices),
+            variants=variants,
+            digested=self.digest is not None,
+            keeps=self._host_ns is not None,
+        )
+
+    def made_anew(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
+        """Return a stream for a task that hung, warmed up, with the state of its last checkpoint.
+
+        Not on the driver's thread: it may take long.
+
+        Raises:
+            FaultError: the stage fails in its warm-up.
+        """
+        stream = self._stream(task, stages)
+        if (fault := stream.warm().result().fault) is not None:
+            stream.close()
+            raise fault
+        stream.resume(self._streams[task].checkpoint)
+        return stream
+
+    def replace(self, task: str, stream: Stream) -> None:
+        """Let a stream take the place of one that hung, whose thread is left behind."""
+        self._streams[task].close()
+        self._streams[task] = stream
 
     def warm(self) -> None:
         """Warm the stages up one after the other, each on its own stream.
@@ -253,6 +280,8 @@ class StageWorker:
         running = self._running.pop(job)
         self._ballots.failed(running.task, running.index)
         self._note_execution(running, result, at_ns)
+        if self.stream_hung is not None:
+            self.stream_hung(running.task)
         return Hung(job)
 
     def forget(self, job: int) -> None:

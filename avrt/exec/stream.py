@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("avrt.exec")
 
+CHECKPOINT_NS = NS_PER_S
 NOWHERE: Mapping[str, Callable[[], Place]] = MappingProxyType({})
 NO_VARIANTS: Mapping[str, tuple[RunnableStage, str]] = MappingProxyType({})
 
@@ -43,7 +44,14 @@ class Stream:
 
     The state that its stage has after the warm-up is kept, and given back to the stage before a
     job that begins anew; until the stage has taken it, no job is done.
+
+    Attributes:
+        checkpoint: the variant that ran, and a copy of its state after a job, no older than
+            CHECKPOINT_NS of work before the last one; None where none is kept. For one that takes
+            its place when it hangs.
     """
+
+    checkpoint: tuple[str, object] | None = None
 
     def __init__(  # noqa: PLR0913 - all after the stage is optional
         self,
@@ -55,6 +63,7 @@ class Stream:
         *,
         variants: Mapping[str, tuple[RunnableStage, str]] = NO_VARIANTS,
         digested: bool = True,
+        keeps: bool = False,
     ) -> None:
         """Start the thread.
 
@@ -67,6 +76,7 @@ class Stream:
             threads: of torch for one operation; None leaves them as they are.
             variants: by name, what is called in place of the stage, and the device of its own.
             digested: whether results carry a digest of their payload.
+            keeps: whether checkpoints are kept.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
 
@@ -76,6 +86,8 @@ class Stream:
         self._stages = {"": stage} | {variant: made for variant, (made, _) in variants.items()}
         self._variant = ""
         self._digested = digested
+        self._keeps = keeps
+        self._kept_ns = clock.now_ns()
         self._places = places
         self._made: dict[str, Place] = {}
         self._device = self._homes[""]
@@ -129,6 +141,11 @@ class Stream:
         """Queue taking back the state that the stage had after its warm-up."""
         self._worker.submit_always(self._begin_anew)
 
+    def resume(self, checkpoint: tuple[str, object] | None) -> None:
+        """Queue going on from a checkpoint of another stream, if there is one."""
+        if checkpoint is not None:
+            self._worker.submit_always(lambda: self._resume(*checkpoint))
+
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
         self._worker.close()
@@ -160,6 +177,19 @@ class Stream:
         fault = self._begin_anew() if anew or self._is_stale else None
         self._is_stale = fault is not None
         told(moved or changed or fault or self._run(inputs))
+        if self._keeps and clock.now_ns() - self._kept_ns >= CHECKPOINT_NS:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Keep a copy of the state, behind the job; a stage that cannot give one has none."""
+        state = guarded(lambda: copy.deepcopy(self._stage.freeze()))
+        self._kept_ns = clock.now_ns()
+        if state is not None and not isinstance(state, FaultError):
+            self.checkpoint = (self._variant, state)
+
+    def _resume(self, variant: str, state: object) -> None:
+        self._variant = variant
+        self._adopt(state)
 
     def _do_warm_up(self, told: Told) -> None:
         """Warm every variant up where it belongs, the stage as declared last."""

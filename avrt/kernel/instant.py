@@ -21,6 +21,7 @@ from avrt.model.events import (
     Read,
     SegmentEnded,
     Started,
+    StreamBack,
     StreamLost,
     Voted,
 )
@@ -41,7 +42,8 @@ PHASES = {
     StreamLost: 3,
     DeviceLost: 4,
     DeviceBack: 5,
-    Read: 6,
+    StreamBack: 6,
+    Read: 7,
 }
 
 
@@ -70,7 +72,7 @@ class InstantOrder:
                 return (phase, event.job)
             case Voted():
                 return (phase, event.activation)
-            case StreamLost():
+            case StreamLost() | StreamBack():
                 return (phase, self._tasks[event.stream])
             case DeviceLost() | DeviceBack():
                 return (phase, self._devices[event.device])

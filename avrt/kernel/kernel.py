@@ -47,6 +47,7 @@ from avrt.model.events import (
     Read,
     SegmentEnded,
     Started,
+    StreamBack,
     StreamLost,
     Voted,
 )
@@ -203,6 +204,8 @@ class Kernel:
                 self._voting.voted(event)
             case StreamLost():
                 self._lose_stream(self._tasks[event.stream])
+            case StreamBack():
+                self._stream_back(self._tasks[event.stream])
             case DeviceLost():
                 self._device_lost(self._devices[event.device])
             case DeviceBack():
@@ -247,6 +250,16 @@ class Kernel:
         self._note_resource(task.name, "lost")
         self._lifecycle.lose(task)
 
+    def _stream_back(self, task: Task) -> None:
+        """Let a lost stream work again where it belongs, if there is a place."""
+        place = task.home.stand_in
+        if task.lost and place is not None:
+            self._note_resource(task.name, "back")
+            if task.route:
+                self._lifecycle.find_place(task)
+            else:
+                self._lifecycle.move(task, place)
+
     def _device_lost(self, device: DeviceQueue) -> None:
         """Move the streams of a lost device to their fallback, or lose them with it."""
         device.lost = True
@@ -284,10 +297,8 @@ class Kernel:
         for request in requests:
             mode = state.modes[request.mode]
             is_new = mode is not state.mode
-            if is_new:
-                state.out.append(EnterMode(mode.name))
             record = ModeRecord(mode.name, state.now_ns, request.cause, entered=is_new)
-            state.out.append(Record(record))
+            state.out += [EnterMode(mode.name), Record(record)] if is_new else [Record(record)]
             if is_new:
                 state.mode = mode
                 for task in self._tasks.values():

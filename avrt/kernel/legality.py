@@ -21,6 +21,7 @@ from avrt.model.events import (
     Read,
     SegmentEnded,
     Started,
+    StreamBack,
     StreamLost,
     Voted,
 )
@@ -87,6 +88,8 @@ class Legality:
             case Read():
                 unread = self._state.buffers.is_unread(event.buffer)
                 return "" if unread else "no outside reader holds this buffer"
+            case StreamBack():
+                return "" if event.stream in self._tasks else "no such stream"
             case StreamLost() | DeviceLost() | DeviceBack():
                 return self._resource(event)
             case Drain():
@@ -147,7 +150,7 @@ def _claims(event: Event) -> tuple[tuple[str, object], ...]:
             claims = (("vote", event.activation), *made)
         case Read():
             claims = (("read", event.buffer),)
-        case StreamLost():
+        case StreamLost() | StreamBack():
             claims = (("stream", event.stream),)
         case DeviceLost() | DeviceBack():
             claims = (("device", event.device),)

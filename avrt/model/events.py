@@ -91,6 +91,13 @@ class StreamLost:
 
 
 @frozen
+class StreamBack:
+    """A stream that was lost works again, empty; of one that is there it changes nothing."""
+
+    stream: str
+
+
+@frozen
 class DeviceLost:
     """A device is gone with every stream on it."""
 
@@ -138,6 +145,7 @@ Event = (
     | Hung
     | Voted
     | StreamLost
+    | StreamBack
     | DeviceLost
     | DeviceBack
     | ModeRequested

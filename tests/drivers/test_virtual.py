@@ -21,12 +21,13 @@ from avrt.model.events import (
     Hung,
     ModeRequested,
     Read,
+    StreamBack,
     StreamLost,
 )
 from avrt.model.records import JobRecord, OverrunRecord
 from pipelines import Limits, examples, scenarios
 
-FROM_OUTSIDE = (Arrived, StreamLost, DeviceLost, DeviceBack, ModeRequested)
+FROM_OUTSIDE = (Arrived, StreamLost, StreamBack, DeviceLost, DeviceBack, ModeRequested)
 
 
 class Calls(Journal):

@@ -29,7 +29,7 @@ from avrt.model.spec import (
 )
 
 ONLINE = tuple(policy for policy in POLICIES if policy != "table")  # a table has its own tests
-FAULTS = ("stream_lost", "device_lost", "device_back", "mode_requested")
+FAULTS = ("stream_lost", "stream_back", "device_lost", "device_back", "mode_requested")
 HOUR = 10**9  # a budget or a deadline that never comes
 
 

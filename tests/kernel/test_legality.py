@@ -16,6 +16,7 @@ from avrt.model.events import (
     Read,
     SegmentEnded,
     Started,
+    StreamBack,
     StreamLost,
     Voted,
 )
@@ -79,6 +80,7 @@ ILLEGAL = [
     (DeviceLost("lost"), "lost already"),
     (DeviceBack("cpu"), "not lost"),
     (DeviceBack("nowhere"), "no such device"),
+    (StreamBack("nobody"), "no such stream"),
     (ModeRequested("heaven", "smoke"), "no such mode"),
 ]
 LEGAL = [
@@ -97,6 +99,8 @@ LEGAL = [
     StreamLost("quick"),
     DeviceLost("cpu"),
     DeviceBack("lost"),
+    StreamBack("gone"),
+    StreamBack("quick"),
     ModeRequested("nominal", "smoke"),
     Drain(),
 ]

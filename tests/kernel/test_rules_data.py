@@ -18,6 +18,7 @@ from avrt.model.events import (
     Hung,
     ModeRequested,
     Read,
+    StreamBack,
     StreamLost,
 )
 from avrt.model.records import (
@@ -462,6 +463,32 @@ def test_a_stream_lost_together_with_the_last_fallback_comes_back_with_either():
     bench.at(3, DeviceBack("b"))
     bench.arrive(4, "lidar")
     assert bench.dispatch().device == "b"
+
+
+def test_a_stream_that_hung_works_again_once_it_is_back():
+    bench = Bench(stage("see", "lidar"))
+    bench.arrive(0, "lidar")
+    bench.at(1, Hung(0))
+    bench.arrive(2, "lidar")
+    assert bench.outcomes() == [(1, "aborted", "lost")]
+    bench.at(3, StreamBack("see"))
+    assert bench.records(ResourceRecord) == [ResourceRecord("see", 3, "back")]
+    bench.arrive(4, "lidar")
+    assert bench.dispatched() == ["see"]
+    bench.at(5, StreamBack("see"))
+    assert bench.last == []
+
+
+def test_a_stream_whose_device_is_lost_is_not_back_before_it():
+    bench = Bench(stage("see", "lidar"))
+    bench.at(0, StreamLost("see"))
+    bench.at(1, DeviceLost("cpu"))
+    bench.at(2, StreamBack("see"))
+    bench.arrive(3, "lidar")
+    assert bench.outcomes() == [(0, "aborted", "lost")]
+    bench.at(4, DeviceBack("cpu"))
+    bench.arrive(5, "lidar")
+    assert bench.dispatched() == ["see"]
 
 
 def test_completions_of_an_instant_are_taken_in_before_its_losses():

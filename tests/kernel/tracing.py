@@ -24,6 +24,7 @@ from avrt.model.events import (
     ModeRequested,
     Read,
     SegmentEnded,
+    StreamBack,
     StreamLost,
     Voted,
 )
@@ -186,6 +187,8 @@ class World:
         match fault.kind:
             case "stream_lost":
                 return StreamLost(names[fault.subject % len(names)])
+            case "stream_back":
+                return StreamBack(names[fault.subject % len(names)])
             case "device_lost":
                 return DeviceLost(devices[fault.subject % len(devices)].name)
             case "device_back":
@@ -261,9 +264,9 @@ class World:
 
     def _is_legal(self, event, events):
         match event:
-            case StreamLost():
-                lost = self.kernel._tasks[event.stream].lost
-                twice = event in events
+            case StreamLost() | StreamBack():
+                lost = isinstance(event, StreamLost) and self.kernel._tasks[event.stream].lost
+                twice = {StreamLost(event.stream), StreamBack(event.stream)} & set(events)
                 return not lost and not twice
             case DeviceLost() | DeviceBack():
                 lost = event.device in self.lost_devices

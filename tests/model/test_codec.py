@@ -149,7 +149,7 @@ def test_a_field_with_a_default_may_be_missing():
     [
         (None, "expected [class, fields] of one of Arrived, Started, SegmentEnded"),
         (["Completed"], "expected [class, fields] of one of Arrived"),
-        (["Compleeted", {}], "Hung, Voted, StreamLost, DeviceLost, DeviceBack"),
+        (["Compleeted", {}], "Hung, Voted, StreamLost, StreamBack, DeviceLost, DeviceBack"),
         (["Drain", 3], "expected the fields of Drain, found 3"),
         (["Drain", {"at": 1}], "expected the fields of Drain (at_once), found at"),
         (["Hung", {}], "expected the fields of Hung (job), found none"),
