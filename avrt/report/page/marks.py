@@ -26,7 +26,8 @@ class Mark(NamedTuple):
     Attributes:
         kind: what its symbol is: "resource", "mode", "fault", "window", "overrun", "start_late",
             "incomplete" or "vote".
-        task: the task, stage, device or stream that it concerns; empty for the whole run.
+        task: the task, stage, device or stream that it concerns, or the level that is entered;
+            empty for the whole run.
         text: what happened, for a person.
     """
 
@@ -44,7 +45,8 @@ def mark_of(record: AnyRecord) -> Mark | None:  # noqa: PLR0911 - one case a rec
             return Mark("resource", record.at_ns, record.name, f"{record.name} {what}")
         case ModeRecord():
             how = "entered" if record.entered else "refused"
-            return Mark("mode", record.at_ns, "", f"mode {record.mode} {how}: {record.cause}")
+            what = f"level {record.mode} {how}: {record.cause}"
+            return Mark("mode", record.at_ns, record.mode if record.entered else "", what)
         case FaultRecord():
             return Mark(
                 "fault", record.at_ns, record.task, f"fault of {record.task}: {record.fault}"

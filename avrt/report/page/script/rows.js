@@ -42,7 +42,7 @@ function hasEvents() {
   return data.runs.some((run) => run.broken.length || run.marks.some((mark) => isEvent(mark, run)));
 }
 
-const isEvent = (mark, run) => !run.tasks.some((task) => task.name === mark.task || task.stage === mark.task);
+const isEvent = (mark, run) => mark.kind === "mode" || !run.tasks.some((task) => task.name === mark.task || task.stage === mark.task);
 const layout = layRows();
 
 /** From time to place on the canvas and back. */

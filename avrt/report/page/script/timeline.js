@@ -90,6 +90,7 @@ function drawEvents(pen, row, width) {
   for (const mark of run.marks) {
     if (isEvent(mark, run) && mark.kind !== "resource") drawSymbol(pen, mark.kind, scaleX(mark.at_ns, width), middle, 4);
   }
+  drawLabels(pen, run, middle, width);
   drawSpaced(pen, "broken", run.broken.map(([, at]) => [scaleX(at, width), middle]), 4.5);
   if (view.chosen?.run !== row.run || view.chosen.passed === undefined) return;
   pen.strokeStyle = colour("accent");
@@ -98,23 +99,38 @@ function drawEvents(pen, row, width) {
 }
 
 function drawLosses(pen, run, middle, width) {
-  const found = losses(run);
-  for (const { from, to } of found) {
+  for (const { from, to } of losses(run)) {
     const [x0, x1] = [scaleX(from, width), scaleX(to, width)];
     pen.fillStyle = hatch(pen, colour("aborted"), colour("aborted-soft"), true);
     pen.fillRect(x0, middle - 8, Math.max(3, x1 - x0), 3);
   }
+}
+
+/** What was lost and which level was entered, each beside its place where there is room for it. */
+function drawLabels(pen, run, middle, width) {
+  const labels = [...levelLabels(run, width), ...lossLabels(run, width)].sort((a, b) => a.x - b.x);
   pen.font = SMALL;
-  pen.fillStyle = colour("aborted");
   let free = LABELS;
-  for (const from of new Set(found.map((one) => one.from))) {
-    const names = found.filter((one) => one.from === from).map((one) => one.name);
-    const x = Math.max(scaleX(from, width), LABELS) + 2;
-    const text = `${names.join(", ")} lost`;
-    if (x < free || scaleX(Math.max(...found.map((one) => one.to)), width) < LABELS) continue;
-    pen.fillText(text, x, middle + 4);
-    free = x + pen.measureText(text).width + 6;
+  for (const { x, text, tint } of labels) {
+    const at = Math.max(x, free);
+    if (at > x + 60 || x > width) continue;
+    pen.fillStyle = colour(tint);
+    pen.fillText(text, at, middle + 4);
+    free = at + pen.measureText(text).width + 6;
   }
+}
+
+function levelLabels(run, width) {
+  const entered = run.marks.filter((mark) => mark.kind === "mode" && mark.task && mark.at_ns >= view.from);
+  return entered.map((mark) => ({ x: scaleX(mark.at_ns, width) + 6, text: mark.task, tint: "accent" }));
+}
+
+function lossLabels(run, width) {
+  const found = losses(run).filter((one) => scaleX(one.to, width) >= LABELS);
+  return [...new Set(found.map((one) => one.from))].map((from) => {
+    const names = found.filter((one) => one.from === from).map((one) => one.name);
+    return { x: Math.max(scaleX(from, width), LABELS) + 2, text: `${names.join(", ")} lost`, tint: "aborted" };
+  });
 }
 
 /** The stretches in which a device or stream was lost. */
