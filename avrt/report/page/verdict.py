@@ -107,7 +107,8 @@ def _alarms(summary: RunSummary) -> Iterator[str]:
     for name in summary.broken_guarantees:
         yield f"{name}: guarantee hard is broken."
     if summary.hangs:
-        XX
+        what = "1 job" if summary.hangs == 1 else f"{summary.hangs} jobs"
+        yield f"{what} hung; the run is not reproducible."
     if summary.record_failure:
         yield f"Recording FAILED, the run went on without it: {summary.record_failure}."
     if summary.flight.failure:
