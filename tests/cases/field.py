@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from avrt.logs.record.journal import parse_entry
+from avrt.logs.record.run_file import RunFile
+from avrt.model.commands import Record
 from cases.reference import SHARED
 
 FOLDER = SHARED / "cases" / "field"
@@ -37,3 +40,12 @@ def given(folder, name, part="*"):
 def answer(folder, name):
     """Return the right answer of a report."""
     return json.loads((folder / "_expected" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def records(path, kind):
+    """Return what the kernel recorded of one kind in a run."""
+    with RunFile(path) as run:
+        entries = [parse_entry(line.text) for line in run.journal()]
+    commands = [command for entry in entries for command in entry.commands]
+    found = [command.record for command in commands if isinstance(command, Record)]
+    return [record for record in found if isinstance(record, kind)]
