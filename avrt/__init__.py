@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from avrt.api import Pipeline, Reading, Report, Source, Stage, stage
+    from avrt.api import Orders, Pipeline, Reading, Report, Source, Stage, stage
     from avrt.errors import AvrtError, FaultError, InputError, SpecError
     from avrt.logs.record.run_file import read_outputs
     from avrt.model.message import Message, Stamp
@@ -21,6 +21,7 @@ __all__ = [
     "FaultError",
     "InputError",
     "Message",
+    "Orders",
     "Pipeline",
     "Reading",
     "Report",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "avrt.api": ("Pipeline", "Reading", "Report", "Source", "Stage", "stage"),
+    "avrt.api": ("Orders", "Pipeline", "Reading", "Report", "Source", "Stage", "stage"),
     "avrt.errors": ("AvrtError", "FaultError", "InputError", "SpecError"),
     "avrt.logs.record.run_file": ("read_outputs",),
     "avrt.model.message": ("Message", "Stamp"),

@@ -7,7 +7,8 @@ print(report.jobs)
 
 from avrt.api.pipeline import Pipeline
 from avrt.api.report import Report
+from avrt.drivers.orders import Orders
 from avrt.model.source import Reading, Source
 from avrt.model.stage import Stage, stage
 
-__all__ = ["Pipeline", "Reading", "Report", "Source", "Stage", "stage"]
+__all__ = ["Orders", "Pipeline", "Reading", "Report", "Source", "Stage", "stage"]

@@ -97,6 +97,7 @@ class Live:
             probe=lambda device: works(spec.device(device).type),
             remake=lambda task: remade(self._pipeline, spec, task),
             look=request.look,
+            orders=request.orders,
         )
         inputs.wait_ready()
         result = self._pipeline.placed(lambda: live(spec, stages, feeds, self._wall, options))

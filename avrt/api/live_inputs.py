@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.feeds import Feed
+    from avrt.drivers.orders import Orders
     from avrt.logs.raw import Anomaly, RawMessage
     from avrt.logs.reader import LogReader
     from avrt.logs.record.run_record import Record
@@ -54,6 +55,7 @@ class LiveRequest:
     hang_timeout_ns: int
     preparing: Callable[[int], None] | None = None
     look: Callable[[Progress], None] | None = None
+    orders: Orders | None = None
 
 
 class LiveInputs:

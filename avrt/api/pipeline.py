@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from avrt.api.report import Report
     from avrt.config.binding import BoundStage
+    from avrt.drivers.orders import Orders
     from avrt.metrics.progress import Progress
     from avrt.model.spec import PipelineSpec, StageSpec
 
@@ -195,6 +196,7 @@ class Pipeline:
         hang_timeout: str | None = None,
         preparing: Callable[[int], None] | None = None,
         look: Callable[[Progress], None] | None = None,
+        orders: Orders | None = None,
     ) -> Report:
         """Run the pipeline in real time; Ctrl-C ends it as the end of its sources would.
 
@@ -212,6 +214,7 @@ class Pipeline:
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
             look: told how the run stands, several times a second.
+            orders: takes orders for the ladder while the run goes on.
 
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
@@ -233,6 +236,7 @@ class Pipeline:
             hang_timeout_ns=hang_timeout_ns(hang_timeout),
             preparing=preparing,
             look=look,
+            orders=orders,
         )
         wall = wall_clock("wall", rate)
         assert wall is not None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from avrt.config.reader import Key, build, section, text
 from avrt.config.shares import above_zero, positive, shift, span
 from avrt.errors import did_you_mean
+from avrt.model.events import ORDERS
 from avrt.model.scenario import FaultKind, FaultSpec
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def _names(pipeline: PipelineSpec) -> Mapping[str, list[str]]:
         "source": [source.name for source in pipeline.sources],
         "device": [device.name for device in pipeline.devices],
         "stage": [stage.name for stage in pipeline.stages],
+        "order": list(ORDERS),
     }
 
 
@@ -131,6 +133,7 @@ FAULT_TARGETS: dict[FaultKind, str] = {
     "device_back": "device",
     "clock_step": "source",
     "stream_lost": "stage",
+    "order": "order",
 }
 _AT = Key("at", "at_ns", span, example="2 s")
 _FOR = Key("for", "for", above_zero)
@@ -143,5 +146,6 @@ FAULT_KEYS: dict[FaultKind, tuple[Key, ...]] = {
     "device_back": (_AT,),
     "clock_step": (_AT, _FOR, _BY),
     "stream_lost": (_AT,),
+    "order": (_AT,),
 }
 _FAULT_WORDS = {"at", "for", "factor", "by", *FAULT_TARGETS}

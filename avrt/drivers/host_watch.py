@@ -143,7 +143,7 @@ class HostWatch:
         self,
         misses: Sequence[MissRecord],
         host_ns: Callable[[int], int],
-        late: Sequence[tuple[int, int]],
+        late: Iterable[tuple[int, int]],
     ) -> ResourceLoad:
         """Return what the run used, and what the host gave while its first misses came about.
 

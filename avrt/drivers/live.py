@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from avrt.config.binding import BoundStage
     from avrt.drivers.feeds import Feed
+    from avrt.drivers.orders import Orders
     from avrt.drivers.wall import Inbox, WallClock
     from avrt.logs.merge import SourceMessage
     from avrt.logs.record.journal import Watch
@@ -74,6 +75,7 @@ class LiveOptions:
         is_realtime: whether the host is asked for what real time needs.
         probe: tells whether a device that broke works again.
         remake: makes the stage of a task anew, and its variants; None leaves a hung one lost.
+        orders: of somebody who may, for the ladder.
         look: told how the run stands, several times a second.
         watch: told each call of the kernel, on the recorder's thread.
     """
@@ -84,6 +86,7 @@ class LiveOptions:
     is_realtime: bool = True
     probe: Callable[[str], bool] = field(default=lambda _device: True)
     remake: Callable[[str], Mapping[str, BoundStage]] | None = None
+    orders: Orders | None = None
     look: Callable[[Progress], None] | None = None
     watch: Watch | None = None
 
@@ -183,6 +186,8 @@ class _Run:
             self._loop.end_ns = options.duration_ns - 1  # its last instant
         revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)
         worker.device_lost = revival.lost
+        if options.orders is not None:
+            options.orders.attach(self._inbox)
         if (remake := options.remake) is not None:
             make = lambda task: worker.made_anew(task, remake(task))  # noqa: E731
             worker.stream_hung = Restarts(self._inbox, make, worker.replace, self._stopped).hung

@@ -159,7 +159,7 @@ class KernelLoop(ABC):
             commands = self._kernel.handle(at_ns, events)
             self._journal.note(at_ns, events, commands)
             if self._supervisor is not None:
-                self._supervisor.heard(at_ns, commands)
+                self._supervisor.heard(at_ns, events, commands)
             if events and not LOSSES.isdisjoint(map(type, events)):
                 self._keep_only(self._kernel.working_jobs)
             events = self._obey(commands, at_ns)

@@ -19,7 +19,7 @@ from avrt.drivers.variants import VariantCosts
 from avrt.logs.record.journal import Journal, both
 from avrt.metrics.expectations import Firsts, Unmet, Windows, unmet
 from avrt.metrics.run import RunFigures
-from avrt.model.events import DeviceBack, DeviceLost, StreamLost
+from avrt.model.events import ORDERS, DeviceBack, DeviceLost, Ordered, StreamLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,6 +169,9 @@ def _resource_faults(scenario: ScenarioSpec) -> Iterator[tuple[int, Event]]:
                 yield fault.at_ns, DeviceLost(fault.target)
             case "device_back":
                 yield fault.at_ns, DeviceBack(fault.target)
+            case "order":
+                order = next(order for order in ORDERS if order == fault.target)
+                yield fault.at_ns, Ordered(order)
             case "stream_lost":
                 for task in scenario.pipeline.stage(fault.target).task_names:
                     yield fault.at_ns, StreamLost(task)

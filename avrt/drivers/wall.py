@@ -22,15 +22,15 @@ works again.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt import clock
+from avrt.drivers.lateness import Lateness
 from avrt.drivers.loop import KernelLoop, Worker
-from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event, StreamBack
+from avrt.model.events import Arrived, DeviceBack, DeviceLost, Drain, Event, Ordered, StreamBack
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class WallLoop(KernelLoop):
         self._since_ns: dict[int, int] = {}  # in order of dispatch, so the first is the oldest
         self._starts: list[Callable[[], None]] = []
         self.end_ns: int | None = None
-        self.late: deque[tuple[int, int]] = deque(maxlen=LATE_KEPT)
+        self.late = Lateness(LATE_KEPT)
 
     def run(self) -> None:
         """Go on until the feed is over and nothing is left to do."""
@@ -245,7 +245,7 @@ class WallLoop(KernelLoop):
             late_ns = until_ns - planned_ns
             self.late_ns.add(late_ns)
             if late_ns >= TOLD_LATE_NS:
-                self.late.append((until_ns, late_ns))
+                self.late.add(until_ns, late_ns)
             if planned_ns == self.end_ns and not self._drained:
                 self._drain(planned_ns)
             self._instant(planned_ns, [])
@@ -307,4 +307,4 @@ class WallLoop(KernelLoop):
 
 def _came_from_outside(event: Event) -> bool:
     """Put what the run's own work told before what came from elsewhere, as a what-if does."""
-    return isinstance(event, Arrived | DeviceLost | DeviceBack | StreamBack)
+    return isinstance(event, Arrived | DeviceLost | DeviceBack | StreamBack | Ordered)

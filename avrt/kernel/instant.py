@@ -18,6 +18,7 @@ from avrt.model.events import (
     Failed,
     Hung,
     ModeRequested,
+    Ordered,
     Read,
     SegmentEnded,
     Started,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from avrt.model.events import Event
 
-ARRIVALS = (Arrived, ModeRequested, Drain)
+ARRIVALS = (Arrived, ModeRequested, Ordered, Drain)
 PHASES = {
     Started: 0,
     SegmentEnded: 1,
@@ -82,5 +83,9 @@ class InstantOrder:
     def _arrival_rank(self, event: Event) -> tuple[int, int, int, str]:
         if isinstance(event, Arrived):
             return (self._sources[event.source], event.sequence, event.buffer, "")
-        asked = f"{event.mode} {event.cause}" if isinstance(event, ModeRequested) else ""
+        asked = ""
+        if isinstance(event, ModeRequested):
+            asked = f"{event.mode} {event.cause}"
+        elif isinstance(event, Ordered):
+            asked = event.order
         return (len(self._sources) + isinstance(event, Drain), 0, 0, asked)

@@ -44,6 +44,7 @@ from avrt.model.events import (
     Failed,
     Hung,
     ModeRequested,
+    Ordered,
     Read,
     SegmentEnded,
     Started,
@@ -214,6 +215,8 @@ class Kernel:
                 state.buffers.read(event.buffer, state.out)
             case ModeRequested():
                 self._requests.append(event)
+            case Ordered():
+                pass
             case _:
                 assert isinstance(event, Drain)
                 state.draining = True

@@ -18,6 +18,7 @@ from avrt.model.events import (
     Failed,
     Hung,
     ModeRequested,
+    Ordered,
     Read,
     SegmentEnded,
     Started,
@@ -95,6 +96,8 @@ class Legality:
             case Drain():
                 again = self._state.draining and not event.at_once
                 return "draining already" if again else ""
+            case Ordered():
+                return ""
             case ModeRequested():
                 return "" if event.mode in self._state.modes else "no such mode"
             case _:

@@ -6,7 +6,12 @@ chose and that no live message holds.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from avrt.model.frozen import frozen
+
+Order: TypeAlias = Literal["stop", "stands", "moves", "reset"]
+ORDERS: tuple[Order, ...] = ("stop", "stands", "moves", "reset")
 
 
 @frozen
@@ -120,6 +125,18 @@ class ModeRequested:
 
 
 @frozen
+class Ordered:
+    """Somebody who may tells the supervisor something; the kernel only keeps it in the journal.
+
+    Attributes:
+        order: "stop" asks for the last level; "reset" lets a vehicle that stands leave it; "stands"
+            and "moves" say what the vehicle does.
+    """
+
+    order: Order
+
+
+@frozen
 class Read:
     """A reader outside the graph (the recorder) is done with a buffer."""
 
@@ -149,6 +166,7 @@ Event = (
     | DeviceLost
     | DeviceBack
     | ModeRequested
+    | Ordered
     | Read
     | Drain
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ArrivalKind = Literal["periodic", "sporadic", "burst", "log"]
 FaultKind = Literal[
-    "source_out", "slow_device", "device_lost", "device_back", "clock_step", "stream_lost"
+    "source_out", "slow_device", "device_lost", "device_back", "clock_step", "stream_lost", "order"
 ]
 Relation = Literal["at most", "at least", "exactly"]
 Scope = Literal["all", "stages", "chains"]
@@ -79,7 +79,7 @@ class FaultSpec:
     """One thing that goes wrong.
 
     Attributes:
-        target: the source, device or stage that it befalls.
+        target: the source, device or stage that it befalls, or what is ordered.
         end_ns: when it is over, exclusive; None for never.
         factor: of a slow device: how many times as long a job takes that starts meanwhile.
         step_ns: of a clock step: how far the source's stamps move.

@@ -12,6 +12,8 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
 * Room above: with what jobs took lately, in parts of their wcet, no device would have more to do at
   the level above than it can; and that level is not known to miss (`admitted`).
 
+* Orders: "stop" leads to the last level. Only a vehicle that stands leaves that, after a reset.
+
 What does not run at a level says nothing about it: a stage that comes back has `max_age` to make
 its first output.
 """
@@ -22,7 +24,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from avrt.model.commands import Record
-from avrt.model.events import ModeRequested
+from avrt.model.events import ModeRequested, Ordered
 from avrt.model.graph import release_periods
 from avrt.model.levels import at_level, critical_stages
 from avrt.model.records import SUPERSEDED, JobRecord, MissRecord, ResourceRecord, VoteRecord
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from avrt.model.commands import Command
+    from avrt.model.events import Event, Order
     from avrt.model.spec import PipelineSpec
 
 TICK_NS = 10 * NS_PER_MS
@@ -74,6 +77,7 @@ class Supervisor:
         self._missed: set[int] = set()
         self._accepted_ns: dict[str, int] = {}
         self._undecided = dict.fromkeys(self._critical, 0)
+        self._orders = _Orders()
         self._since_ns = 0
         self.next_ns = TICK_NS
 
@@ -82,8 +86,11 @@ class Supervisor:
         """The name of the present level."""
         return self._ladder.name
 
-    def heard(self, at_ns: int, commands: Iterable[Command]) -> None:
-        """Take in what the kernel says at a pipeline time."""
+    def heard(self, at_ns: int, events: Iterable[Event], commands: Iterable[Command]) -> None:
+        """Take in one call of the kernel."""
+        for event in events:
+            if type(event) is Ordered:
+                self._orders.take(event.order)
         for command in commands:
             if type(command) is Record:
                 match command.record:
@@ -103,6 +110,7 @@ class Supervisor:
         at_ns, self.next_ns = self.next_ns, self.next_ns + TICK_NS
         before = self._ladder.level
         change = self._ladder.step(at_ns, self._health(at_ns))
+        self._orders.done()
         if change is None:
             return None
         self._begin_level(at_ns, self._demands[before].stages)
@@ -165,6 +173,9 @@ class Supervisor:
             failing=max(undecided, default=0),
             age_ns=max(ages, default=0),
             admits=self._has_room_above(),
+            stands=self._orders.stands,
+            resets="reset" in self._orders.given,
+            orders_stop="stop" in self._orders.given,
         )
 
     def _has_room_above(self) -> bool:
@@ -182,6 +193,22 @@ class Supervisor:
             if stage in self._undecided:
                 self._undecided[stage] = 0
                 self._accepted_ns[stage] = at_ns
+
+
+class _Orders:
+    """What was ordered since the last look, and whether the vehicle stands."""
+
+    def __init__(self) -> None:
+        self.given: set[Order] = set()
+        self.stands = False
+
+    def take(self, order: Order) -> None:
+        self.given.add(order)
+        if order in {"stands", "moves"}:
+            self.stands = order == "stands"
+
+    def done(self) -> None:
+        self.given.clear()
 
 
 class _Demand:

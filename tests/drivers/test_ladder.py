@@ -6,7 +6,10 @@ from itertools import pairwise
 import pytest
 
 import avrt
+from avrt.config.scenario import LoadedScenario
+from avrt.drivers.recorded import prepare
 from avrt.drivers.recording import read_recorded
+from avrt.drivers.scenario import run_scenario
 from avrt.drivers.simulate import periodic_arrivals, simulate
 from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.verify import verify
@@ -207,6 +210,53 @@ def test_a_critical_output_that_is_too_old_leads_to_the_last_level():
 
 def _stuck_from(index, task, job):
     return None if task == "see" and job >= index else 1_000_000
+
+
+# Orders
+
+
+SCENARIO = """
+scenario: orders
+pipeline: p.yaml
+duration: 40 s
+faults:
+  - {at: 3.005 s, order: stop}
+  - {at: 8 s, order: reset}
+  - {at: 9 s, order: stands}
+  - {at: 10 s, order: reset}
+"""
+PIPELINE = """
+pipeline: p
+stages:
+  see: {period: 100 ms, wcet: 10 ms, deadline: 100 ms, criticality: ASIL-B}
+  show: {period: 100 ms, wcet: 10 ms, deadline: 100 ms}
+ladder:
+  levels:
+    full: {}
+    stop: {without: [show]}
+"""
+
+
+def test_orders_of_a_scenario_stop_and_reset_the_vehicle(tmp_path):
+    (tmp_path / "p.yaml").write_text(PIPELINE)
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    run = run_scenario(prepare(LoadedScenario(tmp_path / "s.yaml").spec), 0)
+    entered = [(m.at_ns // NS_PER_MS, m.mode, m.cause) for m in run.figures.modes]
+    assert entered == [(3010, "stop", "order"), (15_010, "full", "clear")]
+
+
+def test_orders_reach_a_live_run(make_pipeline):
+    pipeline = make_pipeline(ladder={"levels": {"full": {}, "stop": {"without": ["show"]}}})
+    keys = {"period": "10 ms", "wcet": "1 ms", "deadline": "1 s"}
+    pipeline.add(lambda: 1, name="see", criticality="ASIL-B", **keys)
+    pipeline.add(lambda: 1, name="show", **keys)
+    pipeline._sources["lidar"] = {"type": "lidar", "run": "live_sources:Silent"}
+    orders = avrt.Orders()
+    orders.give("stop")
+    report = pipeline.run(duration="150 ms", orders=orders, look=lambda _: orders.give("stands"))
+    assert [(m.mode, m.cause) for m in report.summary.figures.modes] == [("stop", "order")]
+    with pytest.raises(SpecError, match="no such order 'stp'; did you mean 'stop'"):
+        orders.give("stp")
 
 
 # What is refused

@@ -13,6 +13,7 @@ from avrt.model.events import (
     Failed,
     Hung,
     ModeRequested,
+    Ordered,
     Read,
     SegmentEnded,
     Started,
@@ -102,6 +103,7 @@ LEGAL = [
     StreamBack("gone"),
     StreamBack("quick"),
     ModeRequested("nominal", "smoke"),
+    Ordered("stop"),
     Drain(),
 ]
 

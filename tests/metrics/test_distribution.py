@@ -83,7 +83,7 @@ def test_memory_is_bounded_however_many_values_there_are(monkeypatch):
     monkeypatch.setattr(module, "KEPT_MAX", 100)
     figures = distribution(range(100_000, 300_000, 7))
     assert len(list(figures._exact())) < 100
-    assert len(figures._rounded) < 600
+    assert len(figures._rounded._above) == module.PLACES
     assert len(figures) == len(figures.values) == len(range(100_000, 300_000, 7))
 
 
@@ -92,3 +92,12 @@ def test_the_newest_values_are_the_last_ones_in_order(count, wanted):
     figures = distribution(range(count))
     assert figures.newest(wanted) == tuple(range(count))[-wanted:]
     assert figures.values == tuple(range(count))
+
+
+@given(st.integers(0, 2**63 - 1) | st.integers(0, 2000))
+def test_every_rounded_value_has_a_place_of_its_own(value):
+    rounded = module._rounded(value)
+    place = module._place(rounded)
+    assert 0 <= place < module.PLACES
+    assert module._value(place) == rounded
+    assert module._place(module._rounded(rounded + 1)) in {place, place + 1}

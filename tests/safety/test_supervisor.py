@@ -4,7 +4,7 @@ import pytest
 
 import avrt
 from avrt.model.commands import Record
-from avrt.model.events import ModeRequested
+from avrt.model.events import ModeRequested, Ordered
 from avrt.model.records import JobRecord, MissRecord, ResourceRecord, VoteRecord
 from avrt.safety.supervisor import TICK_NS, Supervisor
 from avrt.units import NS_PER_MS, NS_PER_S
@@ -55,7 +55,10 @@ class Run:
         for record in records:
             at_ns = record.end_ns if isinstance(record, JobRecord) else record.at_ns
             self.until(at_ns)
-            self.supervisor.heard(at_ns, [Record(record)])
+            self.supervisor.heard(at_ns, [], [Record(record)])
+
+    def order(self, *orders):
+        self.supervisor.heard(self.supervisor.next_ns, [Ordered(order) for order in orders], [])
 
     def until(self, at_ns):
         """Let every tick up to then come."""
@@ -190,6 +193,20 @@ def test_a_level_that_is_known_to_miss_is_not_gone_up_to():
     run.tell(ResourceRecord("gpu", TICK_NS + 1, "back"))
     run.steady(1, 200, took_ns=9 * NS_PER_MS)
     assert [mode for _, mode, _ in run.requests] == ["light"]
+
+
+def test_an_order_leads_to_the_last_level_which_only_a_standing_vehicle_leaves_after_a_reset():
+    run = Run()
+    run.order("stop")
+    run.until(TICK_NS)
+    assert run.requests == [(10, "stop", "order")]
+    for orders in (["reset"], ["stands"], ["moves", "reset"]):
+        run.order(*orders)
+        run.until(run.supervisor.next_ns + 30 * NS_PER_S)
+    assert len(run.requests) == 1
+    run.order("stands", "reset")
+    run.until(run.supervisor.next_ns + 30 * NS_PER_S)
+    assert [mode for _, mode, _ in run.requests][:2] == ["stop", "light"]
 
 
 def test_a_request_says_which_mode_and_why():
