@@ -6,7 +6,7 @@
     - DamagedInputError  a log is damaged, and its good part was delivered
   x FaultError       the world failed while running; the kernel decides what follows
     - HardwareFault  a device, its memory or a link
-    - SoftwareFault  a stage raised, hung or returned something that is no payload
+    - SoftwareFault  a stage raised, hung, found no memory or returned what is no payload
     - DataFault      a message's content is impossible
   x KernelError      a bug in avrt
 
@@ -21,6 +21,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+OUT_OF_MEMORY = "out_of_memory"
+"""The kind of a fault for want of memory: of the software, and no reason to give a device up."""
 
 
 class AvrtError(Exception):

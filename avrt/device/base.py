@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVarTuple
 
 import torch
 
-from avrt.errors import HardwareFault, SoftwareFault
+from avrt.errors import OUT_OF_MEMORY, SoftwareFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,11 +59,11 @@ class StreamClosed(SoftwareFault):
         super().__init__("stream_closed", f"stream {stream} is closed")
 
 
-class OutOfMemory(HardwareFault):
+class OutOfMemory(SoftwareFault):
     """The device, or the bound that it was given, has no room for a buffer."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__("out_of_memory", detail)
+        super().__init__(OUT_OF_MEMORY, detail)
 
 
 class BufferMisused(RuntimeError):  # noqa: N818 - a bug of the caller, told as what was done

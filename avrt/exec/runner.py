@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from avrt import clock, errors
-from avrt.errors import FaultError, HardwareFault, SoftwareFault, raised_by
+from avrt.errors import OUT_OF_MEMORY, FaultError, HardwareFault, SoftwareFault, raised_by
 from avrt.exec import places
 from avrt.exec.places import OnProcessor
 from avrt.model.message import Message
@@ -118,8 +118,8 @@ def guarded(call: Callable[[], T], passing: tuple[type[BaseException], ...] = ()
 def fault_of(raised: BaseException) -> FaultError:
     """Return what was raised as a fault, by whose it is."""
     kind = type(raised).__name__
-    if kind == "OutOfMemoryError":
-        return HardwareFault("out_of_memory", describe(raised))
+    if kind in {"OutOfMemoryError", "MemoryError"}:
+        return SoftwareFault(OUT_OF_MEMORY, describe(raised))
     if kind == "AcceleratorError":
         return HardwareFault("device", describe(raised))
     return SoftwareFault("exception", describe(raised))

@@ -9,16 +9,18 @@ begins with that after its own warm-up.
 from __future__ import annotations
 
 import copy
+import gc
 import logging
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from avrt import clock
-from avrt.errors import FaultError, SoftwareFault
+from avrt.errors import OUT_OF_MEMORY, FaultError, SoftwareFault
 from avrt.exec.runner import PROCESSOR, Result, guarded, run_job, warm_up
 from avrt.units import NS_PER_S
 
@@ -215,6 +217,16 @@ class Stream:
             self._stage.thaw(copy.deepcopy(state))
 
     def _run(self, inputs: Inputs) -> Result:
+        """Call the stage; once more if it ran out of memory, when nothing holds what it had."""
+        result = self._call(inputs)
+        if result.fault is None or result.fault.kind != OUT_OF_MEMORY:
+            return result
+        gc.collect()
+        log.warning("stage %s ran out of memory and is tried once more", self.name)
+        again = self._call(inputs)
+        return replace(again, host_ns=again.end_host_ns - result.start_host_ns)
+
+    def _call(self, inputs: Inputs) -> Result:
         return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
 
     def _move(self, device: str) -> Result | None:

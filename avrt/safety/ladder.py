@@ -10,6 +10,7 @@ minimal-risk plan, which needs none.
 | failing: votes in a row undecided, or too old an output | the last level                  |
 | devices: fewer are healthy than the level needs         | the first that they suffice for |
 | overload: its bucket is full, and is empty then         | one level down                  |
+| faults: jobs fail at this level                         | one level down                  |
 | clear: nothing forbids the level above for long enough  | one level up                    |
 
 * Down may skip levels; the worst cause of a tick counts. Up is one level at a time.
@@ -44,7 +45,7 @@ OVERLOAD_NS = NS_PER_S
 FAILING_AFTER = 2
 DRAIN = 4
 
-Cause: TypeAlias = Literal["order", "failing", "devices", "overload", "clear"]
+Cause: TypeAlias = Literal["order", "failing", "devices", "overload", "faults", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Health:
     Attributes:
         devices: how many are healthy.
         overload: deadlines are missed beyond what the stages allow, or there is too much work.
+        faults: jobs of this level end in faults, or for want of memory.
         failing: votes in a row without a decision, the most of all critical stages.
         age_ns: of the last accepted critical output.
         agreed: frames in a row over which what came back agreed with the accepted outputs.
@@ -73,6 +75,7 @@ class Health:
 
     devices: int
     overload: bool = False
+    faults: bool = False
     failing: int = 0
     age_ns: int = 0
     agreed: int = SHADOW_FRAMES
@@ -162,6 +165,8 @@ class Ladder:
         found = next(i for i, level in enumerate(self.levels) if level.devices <= health.devices)
         if is_tripped and found <= self.level < last:
             return self.level + 1, "overload"
+        if health.faults and found <= self.level < last:
+            return self.level + 1, "faults"
         return found, "devices"
 
     def _go_down(self, level: int, cause: Cause) -> Transition:
@@ -177,6 +182,7 @@ class Ladder:
             lowest < self.level
             and not self._latched
             and not health.overload
+            and not health.faults
             and health.admits
             and health.agreed >= SHADOW_FRAMES
         )

@@ -7,6 +7,7 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
 * Healthy devices: those of the ladder's that are not lost.
 * Overload: of the last WINDOW_JOBS jobs of a critical stage at this level MISSES or more were late,
   or were not done for want of time. What had no input, or was lost, tells nothing of the load.
+* Faults: likewise that many of them failed, or a job of any stage found no memory twice.
 * Failing: votes in a row of a critical stage in which nothing was accepted.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
 * Room above: with what jobs took lately, in parts of their wcet, no device would have more to do at
@@ -23,11 +24,19 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from avrt.errors import OUT_OF_MEMORY
 from avrt.model.commands import Record
 from avrt.model.events import ModeRequested, Ordered
 from avrt.model.graph import release_periods
 from avrt.model.levels import at_level, critical_stages
-from avrt.model.records import SUPERSEDED, JobRecord, MissRecord, ResourceRecord, VoteRecord
+from avrt.model.records import (
+    SUPERSEDED,
+    FaultRecord,
+    JobRecord,
+    MissRecord,
+    ResourceRecord,
+    VoteRecord,
+)
 from avrt.safety.ladder import Health, Ladder, Level
 from avrt.units import NS_PER_MS
 
@@ -42,6 +51,7 @@ TICK_NS = 10 * NS_PER_MS
 MISSES = 3
 WINDOW_JOBS = 10
 RATIOS_KEPT = 20
+FAILURES = frozenset(("failure", "hang"))
 FOR_WANT_OF_TIME = frozenset(
     (
         ("skipped", "busy"),
@@ -72,7 +82,7 @@ class Supervisor:
         self._critical = critical_stages(spec)
         self._redundant = {s.name for s in spec.stages if s.redundancy is not None}
         self._devices = dict.fromkeys(spec.ladder.devices, True)
-        self._windows: dict[str, deque[bool]] = {}
+        self._misses, self._failures, self._lacks_memory = _Windows(), _Windows(), False
         self._ratios: dict[str, deque[float]] = {}
         self._missed: set[int] = set()
         self._accepted_ns: dict[str, int] = {}
@@ -96,6 +106,8 @@ class Supervisor:
                 match command.record:
                     case JobRecord() as job:
                         self._job_ended(job, at_ns)
+                    case FaultRecord() as fault:
+                        self._faulted(fault)
                     case MissRecord() as miss:
                         self._missed_by(miss)
                     case VoteRecord() as vote:
@@ -128,9 +140,12 @@ class Supervisor:
             return
         if is_done and job.stage not in self._redundant:
             self._accepted_ns[job.stage] = at_ns
-        counts = is_done or (job.outcome, job.reason) in FOR_WANT_OF_TIME
-        if counts and not is_told and job.release_ns >= self._since_ns:
-            self._count(job.task, is_missed=not is_done)
+        if job.release_ns < self._since_ns:
+            return
+        if is_done or job.reason in FAILURES:
+            self._failures.count(job.task, is_bad=not is_done)
+        if not is_told and (is_done or (job.outcome, job.reason) in FOR_WANT_OF_TIME):
+            self._misses.count(job.task, is_bad=not is_done)
 
     def _took(self, job: JobRecord) -> None:
         """Keep what a job of this level took, in parts of its wcet."""
@@ -143,10 +158,11 @@ class Supervisor:
         stage = self._demands[self._ladder.level].stage_of.get(miss.task)
         if stage in self._undecided and miss.release_ns >= self._since_ns:
             self._missed.add(miss.job)
-            self._count(miss.task, is_missed=True)
+            self._misses.count(miss.task, is_bad=True)
 
-    def _count(self, task: str, *, is_missed: bool) -> None:
-        self._windows.setdefault(task, deque(maxlen=WINDOW_JOBS)).append(is_missed)
+    def _faulted(self, fault: FaultRecord) -> None:
+        stages = self._demands[self._ladder.level].stage_of
+        self._lacks_memory |= fault.fault == OUT_OF_MEMORY and fault.task in stages
 
     def _decided(self, vote: VoteRecord, at_ns: int) -> None:
         if vote.stage not in self._undecided or not vote.verdict:
@@ -169,7 +185,8 @@ class Supervisor:
         undecided = [count for stage, count in self._undecided.items() if stage in running]
         return Health(
             devices=sum(self._devices.values()),
-            overload=any(sum(window) >= MISSES for window in self._windows.values()),
+            overload=self._misses.are_many,
+            faults=self._failures.are_many or self._lacks_memory,
             failing=max(undecided, default=0),
             age_ns=max(ages, default=0),
             admits=self._has_room_above(),
@@ -188,11 +205,26 @@ class Supervisor:
     def _begin_level(self, at_ns: int, ran: Collection[str]) -> None:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
         self._since_ns = at_ns
-        self._windows.clear()
+        self._misses, self._failures, self._lacks_memory = _Windows(), _Windows(), False
         for stage in self._demands[self._ladder.level].stages.difference(ran):
             if stage in self._undecided:
                 self._undecided[stage] = 0
                 self._accepted_ns[stage] = at_ns
+
+
+class _Windows:
+    """What became of the last jobs of each task."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, deque[bool]] = {}
+
+    def count(self, task: str, *, is_bad: bool) -> None:
+        self._last.setdefault(task, deque(maxlen=WINDOW_JOBS)).append(is_bad)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether MISSES or more of the last ones of some task were bad."""
+        return any(sum(window) >= MISSES for window in self._last.values())
 
 
 class _Orders:

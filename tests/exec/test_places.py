@@ -93,7 +93,7 @@ def test_an_error_of_the_device_is_no_error_of_the_stage(name, kind):
     fault = fault_of(type(name, (RuntimeError,), {})("CUDA error: device-side assert triggered"))
     assert isinstance(fault, FaultError)
     assert fault.kind == kind
-    assert isinstance(fault, HardwareFault) == (kind != "exception")
+    assert isinstance(fault, HardwareFault) == (kind == "device")
 
 
 def stage_of(name, **keys):

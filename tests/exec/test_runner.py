@@ -56,7 +56,7 @@ class OwnError(BaseException):
         (ValueError(), "exception", "ValueError at "),
         (ValueError("two\nlines"), "exception", "ValueError: two lines at "),
         (KeyError("x"), "exception", "KeyError: 'x' at "),
-        (MemoryError(), "exception", "MemoryError at "),
+        (MemoryError(), "out_of_memory", "MemoryError at "),
         (RecursionError("deep"), "exception", "RecursionError: deep at "),
         (SystemExit(0), "exception", "SystemExit: 0 at "),
         (OwnError("own"), "exception", "OwnError: own at "),
@@ -258,3 +258,31 @@ def test_a_closed_stream_finishes_what_is_queued_and_ends():
     gate.set()
     assert [wait(future, FOREVER_NS).payload for future in futures] == [True] * 3
     assert stream._worker.join()
+
+
+# Memory
+
+
+class Greedy(Stage):
+    """Finds no memory in its first so many calls."""
+
+    def __init__(self, refusals):
+        self.calls, self.refusals = 0, refusals
+
+    def process(self):
+        self.calls += 1
+        if self.calls <= self.refusals:
+            raise MemoryError
+        return self.calls
+
+
+@pytest.mark.parametrize(("refusals", "calls"), [(0, 1), (1, 2), (2, 2)])
+def test_a_stage_that_finds_no_memory_is_tried_once_more(refusals, calls):
+    stage = Greedy(refusals)
+    stream = Stream("it", stage)
+    result = wait(stream.submit({}), FOREVER_NS)
+    stream.close()
+    assert stage.calls == calls
+    assert (result.fault is None) == (refusals < 2)
+    assert result.fault is None or result.fault.kind == "out_of_memory"
+    assert result.host_ns >= 1

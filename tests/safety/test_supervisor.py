@@ -5,7 +5,7 @@ import pytest
 import avrt
 from avrt.model.commands import Record
 from avrt.model.events import ModeRequested, Ordered
-from avrt.model.records import JobRecord, MissRecord, ResourceRecord, VoteRecord
+from avrt.model.records import FaultRecord, JobRecord, MissRecord, ResourceRecord, VoteRecord
 from avrt.safety.supervisor import TICK_NS, Supervisor
 from avrt.units import NS_PER_MS, NS_PER_S
 
@@ -130,7 +130,7 @@ def test_two_of_ten_misses_are_not():
         ("skipped", "stale", False),
         ("skipped", "input_missing", False),
         ("aborted", "lost", False),
-        ("aborted", "failure", False),
+        ("aborted", "stop", False),
         ("shed", "mode", False),
     ],
 )
@@ -140,6 +140,24 @@ def test_only_want_of_time_is_overload(outcome, reason, counts):
         run.tell(job(index, outcome, reason) if index % 2 else job(index))
         run.tell(job(index, task="plan", took_ns=41 * NS_PER_MS))
     assert [cause for _, _, cause in run.requests] == (["overload"] if counts else [])
+
+
+@pytest.mark.parametrize(("every", "leads_down"), [(3, True), (5, False)])
+def test_three_of_ten_jobs_that_fail_lead_one_level_down_at_once(every, leads_down):
+    run = Run()
+    for index in range(9):
+        run.tell(job(index) if index % every else job(index, "aborted", "failure"))
+        run.tell(job(index, task="plan", took_ns=41 * NS_PER_MS))
+    assert run.requests == ([(650, "light", "faults")] if leads_down else [])
+
+
+@pytest.mark.parametrize(("kind", "leads_down"), [("out_of_memory", True), ("exception", False)])
+def test_a_stage_that_finds_no_memory_leads_one_level_down(kind, leads_down):
+    run = Run()
+    run.steady(0, 2)
+    run.tell(FaultRecord(2, "see", 205 * NS_PER_MS, kind))
+    run.until(220 * NS_PER_MS)
+    assert run.requests == ([(210, "light", "faults")] if leads_down else [])
 
 
 def test_an_output_that_is_too_old_leads_to_the_last_level():
