@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 FIXED_PRIORITIES = ("fp", "rm", "dm")
 SOURCES = {
+    "spare": "a spare copy comes when it is needed, which no test here knows",
     "alone": "nothing it can wait for",
     "fp": "busy window (Lehoczky 1990; Davis et al. 2007 without preemption)",
     "edf": "deadline busy periods (Spuri 1996; George et al. 1996 without preemption)",
@@ -81,6 +82,10 @@ class DeviceBounds:
         self._members = members
         self._endangered = endangered
         self._has_segments = any(member.is_segment for member in members)
+        self._has_spare = any(
+            member.stage.redundancy is not None and member.stage.redundancy.spare > 0
+            for member in members
+        )
 
     def responses(self) -> dict[str, tuple[int | None, str]]:
         """Return for every task the least bound that a test gives, and the test."""
@@ -90,7 +95,7 @@ class DeviceBounds:
             for member in self._members
             if (ns := found[member.name][0]) is None or ns > member.task.deadline_ns
         ]
-        test = self._set_test() if late else None
+        test = self._set_test() if late and not self._has_spare else None
         if test is not None:
             found |= {member.name: (member.task.deadline_ns, test) for member in late}
         return found
@@ -102,6 +107,8 @@ class DeviceBounds:
         return response_ns + 1, test
 
     def _bound_from_release(self, member: Member) -> tuple[int | None, str]:
+        if self._has_spare:
+            return None, "spare"
         if self._device.supply is not None:
             return self._supply_bound(member, self._device.supply)
         rivals = self._rivals(member)

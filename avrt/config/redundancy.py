@@ -165,5 +165,13 @@ REDUNDANCY_KEYS = (
         about="one valid output that the stage's acceptance test passes is enough; false unless "
         "given",
     ),
+    Key(
+        "spare",
+        "spare",
+        integer,
+        about="how many of the copies run only when the others cannot decide, and only if they can "
+        "still be in time; 0 unless given",
+        shape={"type": "integer", "minimum": 0, "maximum": COPIES[-1] // 2},
+    ),
     Key("devices", "devices", Unavailable("a device for each copy"), about="where each copy runs"),
 )

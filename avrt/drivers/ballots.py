@@ -78,6 +78,13 @@ class Ballots:
             for stage in redundant
             for copy, task in enumerate(stage.task_names)
         }
+        self._spares = {
+            stage.name: range(
+                stage.redundancy.copies - stage.redundancy.spare, stage.redundancy.copies
+            )
+            for stage in redundant
+            if stage.redundancy is not None
+        }
         self._keep = keep
         self._digested = digested
         self._ends: defaultdict[tuple[str, int], dict[int, _End]] = defaultdict(dict)
@@ -128,9 +135,12 @@ class Ballots:
         if question.when != "over":  # of others the kernel has not heard yet
             known = [(copy, end) for copy, end in known if end.job in counted or end.has_failed]
         ballots = [self._ballot(copy, end, counted) for copy, end in known]
+        ballots += [
+            Ballot(copy, abstains="skipped") for copy in self._spares[stage] if copy not in ends
+        ]
         if question.when == "over":
             del self._ends[stage, question.index]
-            others = set(range(len(voter.replicas.all))) - set(ends)
+            others = set(range(len(voter.replicas.all))) - set(ends) - set(self._spares[stage])
             ballots += [Ballot(copy, abstains="skipped") for copy in sorted(others)]
         answer = voter.vote(question.activation, ballots, question.when, at_ns)
         for copy in answer.quarantined:

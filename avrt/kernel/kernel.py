@@ -31,7 +31,7 @@ from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
 from avrt.kernel.sync import SyncSet
 from avrt.kernel.tasks import make_tasks
-from avrt.kernel.timers import BUDGET, DUE, SHED
+from avrt.kernel.timers import BUDGET, DUE, SHED, is_awaited
 from avrt.kernel.voting import Poll, Voting
 from avrt.model.commands import Command, Discard, EnterMode, Record
 from avrt.model.events import (
@@ -166,6 +166,8 @@ class Kernel:
             self._judge_noted()
         if self._requests:
             self._change_mode()
+        if self._voting.stirred:
+            self._voting.release_spares()
         if stirred or out or self._planned:  # mere time decides nothing but that a start has come
             self._lifecycle.dispatch()
         if self._voting.stirred:
@@ -381,7 +383,7 @@ class Kernel:
         """Whether a timer still means something."""
         subject = entry[3]
         if isinstance(subject, Job):
-            return _is_awaited(entry, subject)
+            return is_awaited(entry, subject)
         if isinstance(subject, Watch):  # while work goes on, a waiting head may still read
             may_open = subject.live and bool(self._lifecycle.working)
             return may_open or self._releases.chains.is_open(subject)
@@ -390,13 +392,3 @@ class Kernel:
         if isinstance(subject, Poll):
             return not subject.is_judged
         return not (isinstance(subject, SyncSet) and subject.released)
-
-
-def _is_awaited(entry: Entry, job: Job) -> bool:
-    """Whether a job's timer still means something."""
-    at_ns, phase, _, _ = entry
-    if job.outcome is not None or phase == DUE:
-        return job.outcome is None
-    if phase == BUDGET:
-        return job.budget_end_ns == at_ns and job.since_ns is not None
-    return job.start_ns is None

@@ -352,7 +352,7 @@ class Lifecycle:
         if job.course is not None:
             segments.leave(job, self._state.now_ns)
         job.task.occupant = None
-        self._leave_inputs(job.activation)
+        self.leave_inputs(job.activation)
         if job.task.waiting:
             self._offer(job.task)
 
@@ -384,12 +384,13 @@ class Lifecycle:
         record = record_of(job, outcome, reason, self._state.now_ns)
         self._state.out.append(Record(record))
         if job.start_ns is None:
-            self._leave_inputs(activation)
+            self.leave_inputs(activation)
         activation.open_jobs -= 1
         if activation.open_jobs == 0 or activation.stage.redundancy is not None:
             self.ended(activation)
 
-    def _leave_inputs(self, activation: Activation) -> None:
+    def leave_inputs(self, activation: Activation) -> None:
+        """Note that one piece of work less reads an activation's inputs."""
         activation.working -= 1
         if activation.working == 0 and activation.inputs:
             self.released(activation)

@@ -73,6 +73,7 @@ class Releases:
         self._lifecycle = lifecycle
         self._stages = spec.stages
         self._tasks = [[t for t in tasks if t.stage.name == s.name] for s in spec.stages]
+        self._copies = {s.name: t for s, t in zip(spec.stages, self._tasks, strict=True)}
         self.pending: list[Pending] = []
         self._binds_early = [
             stage.redundancy is not None or stage.publish == "at_deadline" for stage in spec.stages
@@ -282,15 +283,17 @@ class Releases:
         stage, tasks = self._stages[index], self._tasks[index]
         base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
         due_ns = base_ns + self._parameters(index).deadline_ns
-        copies, now_ns = len(tasks), self._state.now_ns
+        spare = 0 if stage.redundancy is None else stage.redundancy.spare
+        copies, now_ns = len(tasks) - spare, self._state.now_ns
+        working = copies + (spare > 0)  # what is held for a spare copy
         jobs: list[Job] = []
         activation = Activation(
-            self._activations, stage, release_ns, due_ns, capture_ns, inputs, jobs, copies, copies
+            self._activations, stage, release_ns, due_ns, capture_ns, inputs, jobs, copies, working
         )
         self._activations += 1
         if self._planned:
             activation.ready_ns = ready_by_plan_ns(stage, release_ns, inputs)
-        for task in tasks:
+        for task in tasks[:copies]:
             jobs.append(
                 Job(self._jobs, activation, task, task.released, release_ns, now_ns, due_ns)
             )
@@ -301,6 +304,24 @@ class Releases:
         skip = self.bind(activation) if self._binds_early[index] else ""
         for job in tuple(jobs):
             self._lifecycle.admit(job, skip)
+
+    def release_spare(self, activation: Activation) -> None:
+        """Let one more copy of a redundant stage run, as of the release of the others."""
+        first, now_ns = activation.jobs[0], self._state.now_ns
+        task = self._copies[activation.stage.name][len(activation.jobs)]
+        job = Job(self._jobs, activation, task, first.index, first.release_ns, now_ns, first.due_ns)
+        self._jobs += 1
+        task.released = first.index + 1
+        activation.jobs.append(job)
+        activation.open_jobs += 1
+        activation.working += 1
+        self._lifecycle.admit(job, "")
+
+    def vote_over(self, activation: Activation) -> None:
+        """Let go of the inputs that were held for a spare copy."""
+        redundancy = activation.stage.redundancy
+        if redundancy is not None and redundancy.spare:
+            self._lifecycle.leave_inputs(activation)
 
     # Binding
 

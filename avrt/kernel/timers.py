@@ -12,6 +12,10 @@ its slot, a set that was released, a vote that is decided) is dropped when it is
 from __future__ import annotations
 
 from heapq import heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from avrt.kernel.job import Job
 
 DUE, VOTE, PUBLISH, SHED, SYNC, RELEASE, BUDGET, CHAIN, START = range(9)
 
@@ -28,3 +32,13 @@ class Timers:
     def add(self, at_ns: int, phase: int, subject: object) -> None:
         self._number += 1
         heappush(self.heap, (at_ns, phase, self._number, subject))
+
+
+def is_awaited(entry: Entry, job: Job) -> bool:
+    """Whether a job's timer still means something."""
+    at_ns, phase, _, _ = entry
+    if job.outcome is not None or phase == DUE:
+        return job.outcome is None
+    if phase == BUDGET:
+        return job.budget_end_ns == at_ns and job.since_ns is not None
+    return job.start_ns is None

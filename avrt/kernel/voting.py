@@ -12,6 +12,9 @@ asked about after its answer.
 * The selected output is one of the jobs', or a new message: a declared merge of several, or the
   last accepted one held once more, which keeps its capture time and what it rests on.
 * Under policy "table" nothing is asked early: what follows is planned for when all have ended.
+* Spare copies run only when the others cannot decide: one more whenever too few outputs can still
+  come, or all have come and the voter is undecided, and only if its wcet still fits before the
+  deadline. It is released as of the release of the others.
 * Outputs are kept until all jobs have ended, so that a late one can still be compared.
 * An activation that was never asked about, and of which no job began, is not voted on.
 """
@@ -158,7 +161,7 @@ class Voting:
         assert redundancy is not None
         outputs = len(_outputs(activation))
         when: VoteAt
-        if activation.open_jobs == 0:
+        if activation.open_jobs == 0 and not self._has_spare(poll):
             when = "over"
         elif poll.is_judged:
             return
@@ -176,6 +179,28 @@ class Voting:
         jobs = tuple(job.id for job in activation.jobs if job.output is not None)
         name, index = activation.stage.name, activation.jobs[0].index
         self._state.out.append(Vote(activation.id, name, index, redundancy.quorum, jobs, when))
+
+    def release_spares(self) -> None:
+        """Let spare copies run of what the others cannot decide, before slots are given away."""
+        for poll in sorted(self.stirred, key=lambda poll: poll.activation.id):
+            activation, redundancy = poll.activation, poll.activation.stage.redundancy
+            assert redundancy is not None
+            outputs = len(_outputs(activation))
+            are_few = outputs + activation.open_jobs < redundancy.quorum
+            is_undecided = activation.open_jobs == 0 and poll.told == outputs
+            if poll.asked is None and (are_few or is_undecided) and self._has_spare(poll):
+                self._releases.release_spare(activation)
+
+    def _has_spare(self, poll: Poll) -> bool:
+        """Whether a copy that has not run could, and still be in time; one of the others did."""
+        activation, redundancy = poll.activation, poll.activation.stage.redundancy
+        assert redundancy is not None
+        if poll.is_judged or poll.is_closed or len(activation.jobs) == redundancy.copies:
+            return False
+        first = activation.jobs[0].task
+        wcet_ns = self._state.mode.parameters[first.index].wcet_ns
+        has_begun = any(job.start_ns is not None for job in activation.jobs)
+        return has_begun and self._state.now_ns + wcet_ns <= activation.due_ns
 
     def _note(self, activation: Activation, event: Voted, *, decides: bool) -> None:
         record = VoteRecord(
@@ -232,6 +257,7 @@ class Voting:
         for buffer in _outputs(activation):
             if buffer is not activation.decision:
                 self._state.buffers.drop(buffer, self._state.out)
+        self._releases.vote_over(activation)
 
 
 def _outputs(activation: Activation) -> list[Buffer]:

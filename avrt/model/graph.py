@@ -231,6 +231,10 @@ def _check_redundancy(stage: StageSpec) -> None:
         return
     if redundancy.copies < 2:
         raise SpecError("redundancy needs 2 copies or more", (*key, "copies"))
+    most = redundancy.copies - redundancy.quorum
+    if not 0 <= redundancy.spare <= most:
+        what = f"expected 0 to {most}, so that the others can decide, found {redundancy.spare}"
+        raise SpecError(what, (*key, "spare"))
     if not 0 <= redundancy.decide_ns < stage.deadline_ns:
         limit = f"0 or more, and less than the deadline of {format_ns(stage.deadline_ns)}"
         what = f"expected {limit}, found {format_ns(redundancy.decide_ns)}"

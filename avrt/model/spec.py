@@ -148,6 +148,7 @@ class RedundancySpec:
         runs: what each copy runs, where they are not all the stage's `run`.
         one_domain: all copies may run the same code, so that one fault may hit all.
         single: a single output that passes the acceptance test is good enough.
+        spare: how many of the copies run only when the others cannot decide (time redundancy).
     """
 
     copies: int
@@ -160,6 +161,7 @@ class RedundancySpec:
     runs: tuple[str, ...] = ()
     one_domain: bool = False
     single: bool = False
+    spare: int = 0
 
     @property
     def quorum(self) -> int:

@@ -58,6 +58,9 @@ def _check_pipeline(spec: PipelineSpec) -> None:
         if stage.segments:
             what = "a table starts whole jobs; drop 'segments' or choose policy: edf"
             raise SpecError(what, ("stages", stage.name, "segments"))
+        if stage.redundancy is not None and stage.redundancy.spare:
+            what = "a table starts all copies; drop 'spare' or choose policy: edf"
+            raise SpecError(what, ("stages", stage.name, "redundancy", "spare"))
         if stage.every > 1:
             what = "a table starts a job for each message; drop 'every' or choose policy: edf"
             raise SpecError(what, ("stages", stage.name, "every"))

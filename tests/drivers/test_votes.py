@@ -306,3 +306,30 @@ def test_copies_of_one_code_are_refused_unless_the_file_says_so(make_pipeline, o
         pipeline().check()
     _, seen, _ = outputs(pipeline(one_domain=True))
     assert [message.payload for message in seen] == list(range(8))
+
+
+# Time redundancy
+
+
+@pytest.mark.parametrize("bad", ["wrong_at_times", "raises"])
+def test_a_third_run_decides_where_two_differ(voted, outputs, votes, read_records, bad):
+    """On one slot, one after the other; the third only where it is needed."""
+    runs = ["replicas:right", f"replicas:{bad}", "replicas:third"]
+    pipeline = voted(runs, slots=1, spare=1)
+    report, seen, _ = outputs(pipeline)
+    assert len(seen) == 8
+    right = {"sum": seen[0].payload["sum"]}
+    assert set(right) == {"sum"}
+    third = [job.index for job in read_records(report.data["record"]) if job.task == "see.2"]
+    since = 3 if bad == "wrong_at_times" else 0  # three times, and it is quarantined
+    assert third == list(range(since, 8))
+    assert len(verdicts(votes())) == 8
+    assert all(vote.accepted for vote in votes() if vote.verdict)
+
+
+def test_where_all_agree_the_third_never_runs(voted, outputs, votes, read_records):
+    report, seen, _ = outputs(voted(RIGHT, slots=1, spare=1))
+    assert len(seen) == 8
+    assert [job for job in read_records(report.data["record"]) if job.task == "see.2"] == []
+    assert set(verdicts(votes())) == {"majority_of_two"}
+    assert not any(vote.blamed for vote in votes())

@@ -109,6 +109,7 @@ class Limits:
     criticality: tuple[Criticality, ...] = tuple(Criticality)
     kinds: tuple[str, ...] = ("timer", "trigger", "sync")
     copies: tuple[int, ...] = (1, 1, 1, 2, 3)
+    spare: bool = False
     queue: tuple[int, ...] = (1, 2, 4)
     optional: tuple[bool, ...] = (False, True)
     max_age: tuple[int | None, ...] = (None, 1, 4, 12)
@@ -202,6 +203,8 @@ def pipelines(draw, limits):
         for i in range(pick.integer(0 if "timer" in limits.kinds else 1, 3))
     )
     policy, backwards = pick(limits.policies), pick((False, True))
+    if policy == "table":
+        limits = replace(limits, spare=False)
     stages: list[StageSpec] = []
     for index in range(draw(st.integers(1, limits.stages_max))):
         producers = [s.name for s in sources] + [s.name for s in stages]
@@ -269,7 +272,9 @@ def _stage(pick, limits, name, producers, devices):
         keys["sync"] = SyncSpec(tolerance_ns=pick((0, 2, 6)), timeout_ns=pick((0, 3, 10)))
     copies = pick(limits.copies)
     if copies > 1:
-        keys["redundancy"] = RedundancySpec(copies=copies, decide_ns=pick((0, 0, 3)))
+        spare = pick((0, 0, 1)) if copies == 3 and limits.spare else 0
+        decide_ns = pick((0, 0, 3))
+        keys["redundancy"] = RedundancySpec(copies=copies, decide_ns=decide_ns, spare=spare)
     deadline_ns = pick((4, 7, 12, 20) if copies > 1 else (1, 2, 4, 7, 12, 20))
     window = pick(limits.windows)
     if window is not None:

@@ -1,11 +1,12 @@
 """The kernel contract of votes: by example, and one property for all scenarios."""
 
 import pytest
-from builder import Bench, device, stage, timer
+from builder import Bench, device, sampled, stage, timer
 from hypothesis import given
-from tracing import drive
+from tracing import World, drive
 
 from avrt.errors import KernelError
+from avrt.kernel import Kernel
 from avrt.model.commands import Dispatch, Publish, Reclaim, Record, Vote
 from avrt.model.events import Completed, Failed, Voted
 from avrt.model.records import ChainRecord, JobRecord, VoteRecord
@@ -351,3 +352,118 @@ def test_each_vote_is_decided_once_by_what_was_there_and_the_selected_output_is_
     made = {b for b in outputs if jobs[b].outcome in {"met", "late"}}
     freed = {c.buffer for _, c in trace.commands if isinstance(c, Reclaim)}
     assert made - set(published.values()) <= freed
+
+
+# Spare copies
+
+
+SPARE = RedundancySpec(copies=3, spare=1)
+
+
+def test_a_spare_copy_does_not_run_where_the_others_agree():
+    bench = voted_on(redundancy=SPARE)
+    assert bench.dispatched() == ["see.0", "see.1"]
+    bench.complete(3, 0, 1)
+    assert questions(bench) == [((0, 1), "early")]
+    bench.at(4, Voted(0, "majority_of_two", 0))
+    assert questions(bench) == [((0, 1), "over")]
+    bench.at(5, Voted(0, "", None))
+    bench.arrive(10, "lidar")
+    assert bench.dispatched() == ["see.0", "see.1"]
+
+
+def test_a_spare_copy_runs_where_the_others_disagree_and_reads_what_they_read():
+    bench = voted_on(redundancy=SPARE)
+    read = bench.commands(Dispatch)[0].inputs
+    bench.complete(3, 0, 1)
+    bench.at(4, Voted(0, "open", None))
+    assert bench.dispatched() == ["see.2"]
+    spare = bench.dispatch()
+    assert (spare.inputs, spare.index, spare.release_ns, spare.due_ns) == (read, 0, 0, 100)
+    assert bench.reclaimed() == []
+    bench.complete(6, spare.job)
+    assert questions(bench) == [((0, 1, 2), "over")]
+    bench.at(7, Voted(0, "majority", 1))
+    assert bench.published() == [1]
+    assert sorted(bench.reclaimed()) == [-100, 0, 1, 2]
+
+
+def test_a_spare_copy_runs_as_soon_as_the_others_can_be_too_few():
+    bench = voted_on(redundancy=SPARE)
+    bench.at(2, Failed(0, "exception"))
+    assert bench.dispatched() == ["see.2"]
+
+
+def test_a_spare_copy_that_could_not_be_in_time_does_not_run():
+    bench = voted_on(redundancy=SPARE, wcet_ns=40)
+    bench.complete(60, 0)
+    bench.complete(61, 1)
+    assert bench.dispatched() == []
+    assert questions(bench) == [((0, 1), "over")]
+
+
+def test_jobs_of_a_spare_copy_have_the_numbers_of_their_releases():
+    bench = voted_on(redundancy=SPARE)
+    for round_ns in (0, 20):
+        if round_ns:
+            bench.arrive(round_ns, "lidar")
+        first, second = (c.job for c in bench.commands(Dispatch))
+        if not round_ns:
+            bench.complete(round_ns + 3, first, second)
+            bench.at(round_ns + 4, Voted(0, "majority_of_two", first))
+            bench.at(round_ns + 5, Voted(0, "", None))
+    bench.at(22, Failed(first, "exception"))
+    assert (bench.dispatch().task, bench.dispatch().index) == ("see.2", 1)
+
+
+def test_what_was_skipped_at_its_release_needs_no_spare_copy():
+    late = sampled("radar", max_age_ns=1)
+    bench = Bench(stage("see", "lidar", late, redundancy=SPARE, deadline_ns=100))
+    bench.arrive(0, "lidar")
+    assert [outcome for _, outcome, *_ in bench.outcomes()] == ["skipped", "skipped"]
+    assert bench.kernel._voting.polls == {}
+
+
+SPARES = Limits(copies=(3,), spare=True, stages_max=3)
+
+
+@examples(30)
+@given(scenarios(SPARES))
+def test_spare_copies_run_only_of_what_the_others_did_not_decide_and_every_job_ends(scenario):
+    world = World(scenario)
+    trace = world.run()
+    records = trace.records(JobRecord)
+    assert sorted(r.job for r in records) == list(range(len(records)))
+    assert trace.working == ()
+    assert not any(world.kernel._state.underway.values())
+    assert world.kernel._voting.polls == {}
+    spares = {s.name: s.redundancy for s in trace.spec.stages if s.redundancy is not None}
+    decided = set()
+    for call in trace.calls:
+        decided |= {
+            event.activation
+            for event in call.events
+            if isinstance(event, Voted) and event.buffer is not None
+        }
+        for command in call.commands:
+            if isinstance(command, Dispatch):
+                job = trace.jobs()[command.job]
+                copy = int(job.task.rpartition(".")[2])
+                if spares[job.stage].spare and copy == 2 and job.arrival_ns == call.at_ns:
+                    assert job.activation not in decided
+    for task in trace.task_names():
+        indices = [r.index for r in sorted(records, key=lambda r: r.job) if r.task == task]
+        assert indices == sorted(set(indices))
+
+
+@examples(20)
+@given(scenarios(SPARES))
+def test_a_kernel_restored_at_any_call_goes_on_alike_with_spare_copies(scenario):
+    trace = drive(scenario)
+    whole = Kernel(trace.spec, recorded=scenario.recorded)
+    for place, call in enumerate(trace.calls):
+        if place == len(trace.calls) // 2:
+            other = Kernel(trace.spec, recorded=scenario.recorded)
+            other.restore(whole.snapshot())
+            whole = other
+        assert whole.handle(call.at_ns, call.events) == call.commands
