@@ -100,11 +100,12 @@ class RecordedTiming:
             SpecError: no stage of this pipeline ran there.
         """
         self._fallback = ModelTiming(spec)
+        self._variants = VariantCosts(spec)
         wcet_ns = self._fallback.wcet_ns
         self._cost_ns = {
-            (task, index): cost_ns if ended else max(cost_ns, wcet_ns[task])
-            for task, index, cost_ns, ended in _read_costs(path)
-            if task in wcet_ns
+            (work.task, work.index): (_cost_ns(work, wcet_ns[work.task]), work.dispatch.variant)
+            for work in _read_works(path)
+            if work.task in wcet_ns
         }
         if not self._cost_ns:
             raise SpecError(f"no stage of this pipeline ran in {path}; give a run of it")
@@ -112,18 +113,20 @@ class RecordedTiming:
 
     def cost_ns(self, task: str, index: int, variant: str = "") -> int:
         known = self._cost_ns.get((task, index))
-        return self._fallback.cost_ns(task, index, variant) if known is None else known
+        if known is None:
+            return self._fallback.cost_ns(task, index, variant)
+        return self._variants.scaled_ns(known[0], task, variant, known[1])
 
 
-def _read_costs(path: str | Path) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield what every dispatched job of a run took: (task, index, ns, whether it came to its end).
-
-    What was stopped takes longer than it had.
-    """
+def _read_works(path: str | Path) -> Iterator[Work]:
+    """Yield the work of every dispatched job of a run."""
     with RunFile(path) as run:
-        for work in read_works(read_entries(run, path), read_pipeline(run, path)):
-            ended = work.end is not None
-            yield work.task, work.index, work.cost_ns, ended
+        yield from read_works(read_entries(run, path), read_pipeline(run, path))
+
+
+def _cost_ns(work: Work, wcet_ns: int) -> int:
+    """Return what work took; what was stopped takes longer than it had."""
+    return work.cost_ns if work.end is not None else max(work.cost_ns, wcet_ns)
 
 
 def read_works(entries: Iterable[Entry], spec: PipelineSpec) -> Iterator[Work]:

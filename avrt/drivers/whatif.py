@@ -25,6 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from avrt.drivers.variants import VariantCosts
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.votes import Recalled
 from avrt.kernel import Kernel
@@ -118,6 +119,7 @@ class _Repeater:
                     worst_ns[segment] = max(worst_ns[segment], part.received_ns)
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
         self._change_cost = change_cost
+        self._variants = VariantCosts(spec)
         self._keys: dict[int, Key] = {}
         self._parts: dict[int, list[int]] = {}
         self._segmented = {task for s in spec.stages if s.segments for task in s.task_names}
@@ -142,6 +144,11 @@ class _Repeater:
         key = self._keys[command.job] = task, self._repeated.log.lineage.root(task, command.index)
         work = self._recorded.works.get(key)
         parts = self._known_parts(task, work)
+        known = command.variant if work is None else work.dispatch.variant
+        if known != command.variant:
+            cost_ns = self._variants.scaled_ns(sum(parts), task, command.variant, known)
+            self._changed.add(command.job)
+            parts = split(cost_ns, parts)
         if work is None or work.end is None:
             self._repeated.assumed.add(key)
         if self._change_cost is not None:

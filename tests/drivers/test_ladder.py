@@ -7,6 +7,7 @@ import pytest
 
 import avrt
 from avrt.config.scenario import LoadedScenario
+from avrt.drivers.execution import RecordedTiming
 from avrt.drivers.recorded import prepare
 from avrt.drivers.recording import read_recorded
 from avrt.drivers.scenario import run_scenario
@@ -125,6 +126,16 @@ def test_the_wall_clock_decides_by_the_same_rules(laddered, make_drive, modes, t
     assert verify(out).equal
     recorded = read_recorded(out)
     assert repeat(recorded, recorded.spec).digest == recorded.digest
+
+
+def test_recorded_times_of_another_variant_count_in_proportion(laddered, make_drive, tmp_path):
+    """Jobs 5 and 35 ran as declared and as `light`, which may take an eleventh."""
+    out = tmp_path / "run.mcap"
+    pipeline = laddered(wcet="110 ms", deadline="100 ms")
+    pipeline.replay(make_drive(40), out=out)
+    timing = RecordedTiming(pipeline.spec, out)
+    costs = [(timing.cost_ns("see", i), timing.cost_ns("see", i, "light")) for i in (5, 35)]
+    assert costs == [(110 * NS_PER_MS, 10 * NS_PER_MS)] * 2
 
 
 # A device that flaps
