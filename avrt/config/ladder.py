@@ -62,6 +62,13 @@ STAGE_LEVEL_KEYS = (
         about="of a triggered stage, it takes each n-th message",
         shape=AT_LEAST_ONE,
     ),
+    Key(
+        "copies",
+        "copies",
+        integer,
+        about="of a redundant stage, how many run; a single one is not voted on",
+        shape=AT_LEAST_ONE,
+    ),
 )
 LEVEL_KEYS = (
     Key(

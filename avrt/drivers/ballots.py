@@ -135,14 +135,13 @@ class Ballots:
         if question.when != "over":  # of others the kernel has not heard yet
             known = [(copy, end) for copy, end in known if end.job in counted or end.has_failed]
         ballots = [self._ballot(copy, end, counted) for copy, end in known]
-        ballots += [
-            Ballot(copy, abstains="skipped") for copy in self._spares[stage] if copy not in ends
-        ]
+        idle = self._idle(question, ends)
+        ballots += [Ballot(copy, abstains="skipped") for copy in idle]
         if question.when == "over":
             del self._ends[stage, question.index]
-            others = set(range(len(voter.replicas.all))) - set(ends) - set(self._spares[stage])
+            others = set(range(len(voter.replicas.all))) - set(ends) - set(idle)
             ballots += [Ballot(copy, abstains="skipped") for copy in sorted(others)]
-        answer = voter.vote(question.activation, ballots, question.when, at_ns)
+        answer = voter.vote(question.activation, ballots, question.when, at_ns, question.quorum)
         for copy in answer.quarantined:
             log.warning("replica %s.%d is quarantined", stage, copy)
         is_over = question.when == "over"
@@ -173,6 +172,12 @@ class Ballots:
         for copy in found:
             replicas.restored(copy)
         return [(f"{stage}.{copy}", f"{stage}.{trusted[0]}") for copy in found]
+
+    def _idle(self, question: Vote, ends: Mapping[int, _End]) -> list[int]:
+        """Return the replicas that need not have begun: spare ones, and those of other levels."""
+        begin = question.copies - len(self._spares[question.stage])
+        count = len(self.voters[question.stage].replicas.all)
+        return [copy for copy in range(max(1, begin), count) if copy not in ends]
 
     def _begin_epoch(self, stage: str, ends: Mapping[int, _End]) -> None:
         """Forget what was accepted when the source's clock has begun anew."""

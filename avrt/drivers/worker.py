@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
 from avrt.drivers.draft import Draft, draft_of, epoch_of
+from avrt.drivers.takeovers import Takeovers
 from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
 from avrt.exec.stream import Stream, wait
-from avrt.model.commands import Command, Dispatch, Publish, Reclaim, Vote
+from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
 from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
@@ -114,7 +115,6 @@ class StageWorker:
         self._running: dict[int, _Running] = {}
         self._published = {stage.name: 0 for stage in spec.stages}
         self._epochs = dict.fromkeys(self._stages, 0)
-        self._made_of = {task: type(stages[task]) for task in self._stages}
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
         accepts = {name: test for name, test in reversed(tests) if test is not None}
@@ -123,6 +123,7 @@ class StageWorker:
         self._spec = spec
         self._prepare = prepare
         self._streams = {task: self._stream(task, stages) for task in self._stages}
+        self._takeovers = Takeovers(spec, stages, self._streams)
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
         """Return a new stream of a task; at the wall clock it keeps checkpoints."""
@@ -298,13 +299,15 @@ class StageWorker:
 
     def vote(self, command: Vote, at_ns: int) -> Voted:
         answer = self._ballots.vote(command, at_ns)
-        self._restore_replicas()
+        self._takeovers.restore(self._ballots.takeovers)
         return answer
 
     def obey(self, command: Command, at_ns: int) -> list[Event]:
         match command:
             case Publish():
                 self._publish(command, at_ns)
+            case EnterMode():
+                self._takeovers.entered(command.mode)
             case Reclaim():
                 self._messages.pop(command.buffer, None)
                 self._drafts.pop(command.buffer, None)
@@ -316,14 +319,6 @@ class StageWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
-
-    def _restore_replicas(self) -> None:
-        """Let replicas begin to follow along; one of other code begins anew."""
-        for target, source in self._ballots.takeovers:
-            if self._made_of[source] is self._made_of[target]:
-                self._streams[target].adopt(self._streams[source].state())
-            else:
-                self._streams[target].begin_anew()
 
     def _keep(self, draft: Draft) -> int:
         """Keep an output that is not published yet; return its handle."""

@@ -105,6 +105,8 @@ class Activation:
         capture_ns: capture time its output will carry.
         open_jobs: jobs whose outcome is not decided.
         working: jobs whose work may still read the inputs.
+        copies: how many jobs it may have; several are voted on.
+        has_spare: its inputs are held for jobs that may follow until the vote is over.
         decision: the buffer that consumers will read, once there is one.
         ready_ns, planned_ns: when it may start by plan, and when its jobs are done by plan; only
             under policy "table".
@@ -119,6 +121,8 @@ class Activation:
     jobs: list[Job]
     open_jobs: int
     working: int
+    copies: int = 1
+    has_spare: bool = False
     bound: bool = False
     absent: tuple[str, ...] = ()
     decision: Buffer | None = None

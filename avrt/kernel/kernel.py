@@ -240,7 +240,7 @@ class Kernel:
 
     def _activation_ended(self, activation: Activation) -> None:
         """Decide over an activation whose only job has ended, or let the voter decide."""
-        if activation.stage.redundancy is not None:
+        if activation.copies > 1:
             self._voting.job_ended(activation)
             return
         buffer = activation.jobs.pop().output

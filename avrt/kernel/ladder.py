@@ -12,6 +12,7 @@ the kernel's business (`avrt.safety.supervisor`); what it does then:
   variant, the wcet and the budget of their start. Due times do not change after the release.
 * A timer keeps its next release, and the new period counts from there: no release comes twice. A
   triggered stage takes the first message that comes, and then each n-th.
+* A redundant stage has as many jobs a release as the level says; a single one is not voted on.
 * What a stage that is left out said last is not sampled any more, and promises of chains through it
   are suspended. They begin anew with the first message after it is back.
 """
@@ -41,6 +42,8 @@ class TaskParameters:
         variant: which variant of the stage runs; "" is the stage as declared.
         period_ns: of a timer stage.
         every: of a triggered stage, it takes each n-th message.
+        copies: of a redundant stage, how many of it run.
+        spare: how many of these run only when the others cannot decide.
         runs: it is not left out.
     """
 
@@ -52,6 +55,8 @@ class TaskParameters:
     variant: str = ""
     period_ns: int | None = None
     every: int = 1
+    copies: int = 1
+    spare: int = 0
     runs: bool = True
 
 
@@ -89,6 +94,8 @@ def _in_mode(spec: PipelineSpec) -> dict[str, TaskParameters]:
             device=stage.device,
             period_ns=stage.period_ns,
             every=stage.every,
+            copies=len(stage.task_names),
+            spare=0 if stage.redundancy is None else stage.redundancy.spare,
         )
         for stage in spec.stages
     }

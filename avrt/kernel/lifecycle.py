@@ -386,7 +386,7 @@ class Lifecycle:
         if job.start_ns is None:
             self.leave_inputs(activation)
         activation.open_jobs -= 1
-        if activation.open_jobs == 0 or activation.stage.redundancy is not None:
+        if activation.open_jobs == 0 or activation.copies > 1:
             self.ended(activation)
 
     def leave_inputs(self, activation: Activation) -> None:

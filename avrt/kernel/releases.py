@@ -280,29 +280,37 @@ class Releases:
     def _release(
         self, index: int, release_ns: int, capture_ns: int, inputs: list[Buffer | None]
     ) -> None:
-        stage, tasks = self._stages[index], self._tasks[index]
+        stage, parameters = self._stages[index], self._parameters(index)
         base_ns = capture_ns if stage.deadline_from == "capture" else release_ns
-        due_ns = base_ns + self._parameters(index).deadline_ns
-        spare = 0 if stage.redundancy is None else stage.redundancy.spare
-        copies, now_ns = len(tasks) - spare, self._state.now_ns
-        working = copies + (spare > 0)  # what is held for a spare copy
-        jobs: list[Job] = []
+        due_ns = base_ns + parameters.deadline_ns
+        copies, spare = parameters.copies, parameters.spare
+        begins, now_ns = copies - spare, self._state.now_ns
         activation = Activation(
-            self._activations, stage, release_ns, due_ns, capture_ns, inputs, jobs, copies, working
+            self._activations,
+            stage,
+            release_ns,
+            due_ns,
+            capture_ns,
+            inputs,
+            jobs=[],
+            open_jobs=begins,
+            working=begins + (spare > 0),
+            copies=copies,
+            has_spare=spare > 0,
         )
         self._activations += 1
         if self._planned:
             activation.ready_ns = ready_by_plan_ns(stage, release_ns, inputs)
-        for task in tasks[:copies]:
-            jobs.append(
+        for task in self._tasks[index][:begins]:
+            activation.jobs.append(
                 Job(self._jobs, activation, task, task.released, release_ns, now_ns, due_ns)
             )
             self._jobs += 1
             task.released += 1
-        if stage.redundancy is not None:
+        if activation.copies > 1:
             self.opened(activation)
         skip = self.bind(activation) if self._binds_early[index] else ""
-        for job in tuple(jobs):
+        for job in tuple(activation.jobs):
             self._lifecycle.admit(job, skip)
 
     def release_spare(self, activation: Activation) -> None:
@@ -319,8 +327,7 @@ class Releases:
 
     def vote_over(self, activation: Activation) -> None:
         """Let go of the inputs that were held for a spare copy."""
-        redundancy = activation.stage.redundancy
-        if redundancy is not None and redundancy.spare:
+        if activation.has_spare:
             self._lifecycle.leave_inputs(activation)
 
     # Binding

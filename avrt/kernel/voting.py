@@ -28,6 +28,7 @@ from avrt.kernel.timers import VOTE
 from avrt.model.commands import Reclaim, Record, Vote
 from avrt.model.events import Voted
 from avrt.model.records import SUPERSEDED, VoteRecord
+from avrt.model.spec import majority_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,10 +156,10 @@ class Voting:
         return any(poll.activation.stage is activation.stage for poll in before)
 
     def _ask(self, poll: Poll) -> None:
-        activation, redundancy = poll.activation, poll.activation.stage.redundancy
+        activation = poll.activation
         if poll.asked is not None or activation.id not in self.polls:
             return
-        assert redundancy is not None
+        quorum = majority_of(activation.copies)
         outputs = len(_outputs(activation))
         when: VoteAt
         if activation.open_jobs == 0 and not self._has_spare(poll):
@@ -167,7 +168,7 @@ class Voting:
             return
         elif poll.is_closed:
             when = "deadline"
-        elif self._asks_early and redundancy.quorum <= outputs > poll.told:
+        elif self._asks_early and quorum <= outputs > poll.told:
             when = "early"
         else:
             return
@@ -178,24 +179,22 @@ class Voting:
         poll.asked, poll.told = when, outputs
         jobs = tuple(job.id for job in activation.jobs if job.output is not None)
         name, index = activation.stage.name, activation.jobs[0].index
-        self._state.out.append(Vote(activation.id, name, index, redundancy.quorum, jobs, when))
+        self._state.out.append(Vote(activation.id, name, index, activation.copies, jobs, when))
 
     def release_spares(self) -> None:
         """Let spare copies run of what the others cannot decide, before slots are given away."""
         for poll in sorted(self.stirred, key=lambda poll: poll.activation.id):
-            activation, redundancy = poll.activation, poll.activation.stage.redundancy
-            assert redundancy is not None
+            activation = poll.activation
             outputs = len(_outputs(activation))
-            are_few = outputs + activation.open_jobs < redundancy.quorum
+            are_few = outputs + activation.open_jobs < majority_of(activation.copies)
             is_undecided = activation.open_jobs == 0 and poll.told == outputs
             if poll.asked is None and (are_few or is_undecided) and self._has_spare(poll):
                 self._releases.release_spare(activation)
 
     def _has_spare(self, poll: Poll) -> bool:
         """Whether a copy that has not run could, and still be in time; one of the others did."""
-        activation, redundancy = poll.activation, poll.activation.stage.redundancy
-        assert redundancy is not None
-        if poll.is_judged or poll.is_closed or len(activation.jobs) == redundancy.copies:
+        activation = poll.activation
+        if poll.is_judged or poll.is_closed or len(activation.jobs) == activation.copies:
             return False
         first = activation.jobs[0].task
         wcet_ns = self._state.mode.parameters[first.index].wcet_ns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from avrt.model.frozen import frozen
+from avrt.model.spec import majority_of
 
 if TYPE_CHECKING:
     from avrt.model.records import AnyRecord
@@ -65,7 +66,7 @@ class Vote:
 
     Attributes:
         index: counts the stage's activations from 0.
-        quorum: how many outputs must agree.
+        copies: how many replicas this activation may have.
         when: "early", others may still come, and it may stay undecided; "deadline", it is the last
             time to decide in; "over", no other output will come.
     """
@@ -73,9 +74,14 @@ class Vote:
     activation: int
     stage: str
     index: int
-    quorum: int
+    copies: int
     jobs: tuple[int, ...]
     when: VoteAt
+
+    @property
+    def quorum(self) -> int:
+        """How many outputs must agree."""
+        return majority_of(self.copies)
 
 
 @frozen

@@ -43,12 +43,14 @@ class StageLevel:
         variant: which one runs; "" is the stage as declared.
         period_ns: of a timer stage, in place of its own.
         every: of a triggered stage, it takes each n-th message; None takes what the stage says.
+        copies: of a redundant stage, how many run, the first ones; a single one is not voted on.
     """
 
     stage: str
     variant: str = ""
     period_ns: int | None = None
     every: int | None = None
+    copies: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

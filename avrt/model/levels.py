@@ -42,6 +42,15 @@ def at_level(spec: PipelineSpec, level: LevelSpec) -> PipelineSpec:
     return replace(spec, stages=stages, chains=chains, ladder=None)
 
 
+def copies_at(spec: PipelineSpec, stage: StageSpec, name: str) -> int:
+    """Return how many jobs a release of a stage has at a level; 0 where it is left out."""
+    level = next(level for level in levels_of(spec) if level.name == name)
+    if stage.name in level.without:
+        return 0
+    given = next((item.copies for item in level.stages if item.stage == stage.name), None)
+    return given or len(stage.task_names)
+
+
 def first_level(spec: PipelineSpec) -> PipelineSpec:
     """Return the pipeline as a run of it begins."""
     levels = levels_of(spec)
@@ -74,10 +83,14 @@ def as_variant(stage: StageSpec, variant: VariantSpec | None) -> StageSpec:
 
 def _changed(stage: StageSpec, change: StageLevel | None) -> StageSpec:
     change = change or StageLevel(stage=stage.name)
+    redundancy = stage.redundancy
+    if redundancy is not None and change.copies is not None:
+        redundancy = redundancy.of(change.copies)
     return replace(
         as_variant(stage, stage.variant(change.variant)),
         period_ns=change.period_ns or stage.period_ns,
         every=change.every or stage.every,
+        redundancy=redundancy,
     )
 
 
@@ -156,6 +169,13 @@ def _check_change(stage: StageSpec, change: StageLevel, key: tuple[str, ...]) ->
         raise SpecError(what, (*key, "rate"))
     if change.every is not None:
         check_every(stage, change.every, (*key, "every"))
+    if change.copies is not None:
+        most = 0 if stage.redundancy is None else stage.redundancy.copies
+        if most == 0:
+            raise SpecError("only a stage with 'redundancy' has copies", (*key, "copies"))
+        if not 1 <= change.copies <= most:
+            what = f"expected 1 to {most} copies, found {change.copies}"
+            raise SpecError(what, (*key, "copies"))
 
 
 def check_every(stage: StageSpec, every: int, key: tuple[str, ...]) -> None:

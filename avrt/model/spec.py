@@ -31,6 +31,11 @@ Safe = Literal["", "least", "greatest"]
 Guarantee = Literal["hard", "firm", "soft", "best_effort"]
 
 
+def majority_of(copies: int) -> int:
+    """Return how many are more than half."""
+    return copies // 2 + 1
+
+
 class Criticality(IntEnum):
     """Automotive safety integrity levels (ISO 26262); higher is more critical."""
 
@@ -165,8 +170,15 @@ class RedundancySpec:
 
     @property
     def quorum(self) -> int:
-        """How many outputs must agree: more than half."""
-        return self.copies // 2 + 1
+        """How many outputs must agree."""
+        return majority_of(self.copies)
+
+    def of(self, copies: int) -> RedundancySpec | None:
+        """Return the redundancy of fewer copies, None of a single one."""
+        if copies == 1:
+            return None
+        spare = max(0, copies - (self.copies - self.spare))
+        return replace(self, copies=copies, runs=self.runs[:copies], spare=spare)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

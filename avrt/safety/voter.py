@@ -85,7 +85,14 @@ class Voter:
         """Begin anew: what was accepted before says nothing of what comes."""
         self._previous = None
 
-    def vote(self, activation: int, ballots: Sequence[Ballot], when: VoteAt, at_ns: int) -> Answer:
+    def vote(
+        self,
+        activation: int,
+        ballots: Sequence[Ballot],
+        when: VoteAt,
+        at_ns: int,
+        quorum: int | None = None,
+    ) -> Answer:
         """Answer one question of the kernel.
 
         Args:
@@ -93,7 +100,10 @@ class Voter:
             ballots: one of each replica of which the end is known.
             when: the kind of question.
             at_ns: pipeline time.
+            quorum: how many must agree, where it is not what the rules say.
         """
+        if quorum is not None and quorum != self._rules.quorum:
+            self._rules = replace(self._rules, quorum=quorum)
         screened = self._screened(ballots)
         answer = Answer("")
         if activation < self._newest:

@@ -11,12 +11,12 @@ from hypothesis import given
 from tracing import World, drive, walk
 
 from avrt.kernel import Kernel
-from avrt.model.commands import Dispatch, EnterMode, Record, Resume
+from avrt.model.commands import Dispatch, EnterMode, Record, Resume, Vote
 from avrt.model.events import DeviceLost, Hung, ModeRequested
 from avrt.model.ladder import LadderSpec, LevelSpec, StageLevel, VariantSpec
 from avrt.model.levels import at_level
 from avrt.model.records import ChainBroken, ChainRecord, JobRecord, ModeRecord
-from avrt.model.spec import ChainSpec
+from avrt.model.spec import ChainSpec, RedundancySpec
 from pipelines import Limits, examples, laddered
 
 TWO = (device("gpu"), device("cpu"))
@@ -216,6 +216,38 @@ def test_work_of_a_stage_that_is_left_out_goes_on_where_its_own_device_is_lost()
     assert bench.outcomes() == []
     bench.complete(5, 1)
     assert bench.outcomes() == [(1, "met")]
+
+
+def test_a_level_with_one_copy_is_not_voted_on_and_more_are_again_above():
+    triplets = RedundancySpec(copies=3)
+    down = [StageLevel(stage="see", copies=1)]
+    see = stage("see", "lidar", redundancy=triplets, deadline_ns=100)
+    bench = ladder(see, down=down, devices=(device(slots=3),))
+    bench.at(0, DOWN)
+    bench.arrive(1, "lidar")
+    assert bench.dispatched() == ["see.0"]
+    bench.complete(2, 0)
+    assert bench.published() == [0]
+    assert bench.commands(Vote) == []
+    bench.at(3, UP)
+    bench.arrive(4, "lidar")
+    assert bench.dispatched() == ["see.0", "see.1", "see.2"]
+    bench.complete(5, 1, 2)
+    assert [vote.copies for vote in bench.commands(Vote)] == [3]
+
+
+def test_of_two_copies_of_three_both_must_agree():
+    down = [StageLevel(stage="see", copies=2)]
+    see = stage("see", "lidar", redundancy=RedundancySpec(copies=3), deadline_ns=100)
+    bench = ladder(see, down=down, devices=(device(slots=3),))
+    bench.at(0, DOWN)
+    bench.arrive(1, "lidar")
+    assert bench.dispatched() == ["see.0", "see.1"]
+    bench.complete(2, 0)
+    assert bench.commands(Vote) == []
+    bench.complete(3, 1)
+    (vote,) = bench.commands(Vote)
+    assert (vote.copies, vote.quorum, vote.jobs) == (2, 2, (0, 1))
 
 
 # Whatever is asked for

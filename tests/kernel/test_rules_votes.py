@@ -42,7 +42,7 @@ def test_a_vote_is_asked_for_as_soon_as_two_outputs_are_there_and_once_all_jobs_
     bench.complete(2, 2)
     assert questions(bench) == []
     bench.complete(3, 0)
-    assert bench.commands(Vote) == [Vote(0, "see", 0, 2, (0, 2), "early")]
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 3, (0, 2), "early")]
     bench.at(4, Voted(0, "majority", 0))
     assert bench.commands(Publish) == [Publish(0, 0, 4)]
     assert bench.records(VoteRecord) == [VoteRecord(0, "see", 4, "majority", accepted=True)]
@@ -58,7 +58,7 @@ def test_of_five_copies_three_outputs_are_waited_for():
     bench.complete(2, 0, 3)
     assert questions(bench) == []
     bench.complete(3, 4)
-    assert bench.commands(Vote) == [Vote(0, "see", 0, 3, (0, 3, 4), "early")]
+    assert bench.commands(Vote) == [Vote(0, "see", 0, 5, (0, 3, 4), "early")]
 
 
 def test_with_two_copies_all_jobs_have_ended_when_two_outputs_are_there():
