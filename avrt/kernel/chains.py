@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from avrt.kernel.timers import CHAIN
 from avrt.model.commands import Record
 from avrt.model.records import ChainBroken, ChainRecord
+from avrt.units import NEVER_NS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -76,8 +77,7 @@ class Chains:
         if numbers is None:
             return NO_HEADS
         for number in numbers:
-            if self._chains[number].is_whole:
-                self._chains[number].read(capture_ns)
+            self._chains[number].read(capture_ns)
         return dict.fromkeys(numbers, capture_ns)
 
     def carried(self, activation: Activation) -> Mapping[int, int]:
@@ -103,7 +103,7 @@ class Chains:
         """Note a publication at the end of the chains that end here."""
         for number in self._tails.get(buffer.producer, ()):
             chain = self._chains[number]
-            if number in buffer.heads and chain.is_whole:
+            if number in buffer.heads and chain.counts(buffer.heads[number]):
                 record = chain.published(self._state.now_ns, activation.id, buffer.heads[number])
                 self._state.out.append(Record(record))
 
@@ -162,6 +162,7 @@ class Chain:
         self.known_ns: int | None = None
         self.resting_ns: int | None = None
         self.is_whole = True
+        self._seen_ns = self._before_ns = -NEVER_NS
         self._timers = timers
         self._watches: dict[Promise, Watch] = {}
 
@@ -175,7 +176,7 @@ class Chain:
         """Suspend all promises, or begin anew; nothing happens to a chain that goes on as it is."""
         if is_whole == self.is_whole:
             return
-        self.is_whole = is_whole
+        self.is_whole, self._before_ns = is_whole, self._seen_ns
         self.newest_ns = self.known_ns = self.resting_ns = None
         for watch in self._watches.values():
             watch.live = False
@@ -183,9 +184,16 @@ class Chain:
 
     def read(self, capture_ns: int) -> None:
         """Note what the head took in; from the first time on an output is owed."""
+        self._seen_ns = max(self._seen_ns, capture_ns)
+        if not self.counts(capture_ns):
+            return
         if self.newest_ns is None:
             self._arm("reaction", self.spec.reaction_ns, capture_ns)
         self.newest_ns = capture_ns if self.newest_ns is None else max(self.newest_ns, capture_ns)
+
+    def counts(self, capture_ns: int) -> bool:
+        """Whether something counts: the chain is whole, and it came after it was last suspended."""
+        return self.is_whole and capture_ns > self._before_ns
 
     def published(self, now_ns: int, activation: int, capture_ns: int) -> ChainRecord:
         """Note an output that rests on what the head captured then."""

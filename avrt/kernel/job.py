@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from avrt.kernel.buffers import Buffer
+    from avrt.kernel.ladder import TaskParameters
     from avrt.kernel.queues import DeviceQueue
     from avrt.kernel.table import Row
     from avrt.model.records import Outcome
@@ -54,6 +55,8 @@ class Task:
         route: where the segments of its jobs belong; empty for a stage without segments.
         moves: when it left a device, and which.
         row: its starts in the table, under policy "table".
+        lost: none of its jobs can run.
+        hung: its stream itself is lost, wherever that is.
     """
 
     index: int
@@ -67,6 +70,7 @@ class Task:
     occupant: Job | None = None
     released: int = 0
     lost: bool = False
+    hung: bool = False
     moves: deque[tuple[int, DeviceQueue]] = field(default_factory=partial(deque, maxlen=MOVES_MAX))
 
     @property
@@ -81,7 +85,7 @@ class Task:
             self.device = device
 
     def stays(self, start_ns: int, end_ns: int) -> Iterator[tuple[DeviceQueue, int, int]]:
-        """Yield where the stream was between two times, in order."""
+        """Yield where the stream was between two times, in order; what runs may be elsewhere."""
         for left_ns, device in self.moves:
             if left_ns > start_ns:
                 yield device, start_ns, min(left_ns, end_ns)
@@ -142,6 +146,7 @@ class Job:
         displaced: it gave way to a more critical job and is shed when it can no longer make it.
         guarded: it went before the policy's choice and is not preempted.
         course: how far it is, if its stage has segments.
+        parameters: those of the mode in which it began.
         spins: it is no job but one's hold on a slot (see `segments`).
     """
 
@@ -166,6 +171,7 @@ class Job:
     displaced: bool = False
     guarded: bool = False
     course: Course | None = None
+    parameters: TaskParameters | None = None
     spins: bool = False
 
     @property

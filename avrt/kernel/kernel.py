@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING
 from avrt.kernel.buffers import Buffers
 from avrt.kernel.chains import Watch
 from avrt.kernel.instant import InstantOrder
-from avrt.kernel.job import Activation, Job, Task
+from avrt.kernel.job import Activation, Job
 from avrt.kernel.ladder import modes_of
 from avrt.kernel.legality import Legality
 from avrt.kernel.lifecycle import Lifecycle
 from avrt.kernel.queues import DeviceQueue
 from avrt.kernel.releases import Releases, Tick
 from avrt.kernel.state import State
+from avrt.kernel.streams import Streams
 from avrt.kernel.sync import SyncSet
 from avrt.kernel.tasks import make_tasks
 from avrt.kernel.timers import BUDGET, DUE, SHED, is_awaited
@@ -52,13 +53,11 @@ from avrt.model.events import (
     StreamLost,
     Voted,
 )
-from avrt.model.records import FaultRecord, ModeRecord, ResourceRecord
+from avrt.model.records import FaultRecord, ModeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
 
-    from avrt.kernel.ladder import TaskParameters
     from avrt.kernel.timers import Entry
     from avrt.model.spec import PipelineSpec
 
@@ -89,6 +88,7 @@ class Kernel:
         self._requests: list[ModeRequested] = []
         self._planned = spec.table is not None
         self._lifecycle = Lifecycle(self._state, list(devices.values()), tasks)
+        self._streams = Streams(self._state, self._lifecycle, tasks, devices)
         self._releases = Releases(spec, self._state, self._lifecycle, tasks)
         self._voting = Voting(self._state, self._releases, asks_early=not self._planned)
         self._releases.opened = self._voting.released
@@ -202,17 +202,17 @@ class Kernel:
             case Hung():
                 job = lifecycle.working[event.job]
                 self._faulted(job, "hang", "hang")
-                self._lose_stream(job.task)
+                self._streams.lost(job.task)
             case Voted():
                 self._voting.voted(event)
             case StreamLost():
-                self._lose_stream(self._tasks[event.stream])
+                self._streams.lost(self._tasks[event.stream])
             case StreamBack():
-                self._stream_back(self._tasks[event.stream])
+                self._streams.back(self._tasks[event.stream])
             case DeviceLost():
-                self._device_lost(self._devices[event.device])
+                self._streams.device_lost(self._devices[event.device])
             case DeviceBack():
-                self._device_back(self._devices[event.device])
+                self._streams.device_back(self._devices[event.device])
             case Read():
                 state.buffers.read(event.buffer, state.out)
             case ModeRequested():
@@ -249,51 +249,6 @@ class Kernel:
         else:
             self._state.underway[activation.stage.name] -= 1
 
-    def _lose_stream(self, task: Task) -> None:
-        if task.lost:  # it hung in this instant
-            return
-        self._note_resource(task.name, "lost")
-        self._lifecycle.lose(task)
-
-    def _stream_back(self, task: Task) -> None:
-        """Let a lost stream work again where it belongs, if there is a place."""
-        place = task.home.stand_in
-        if task.lost and place is not None:
-            self._note_resource(task.name, "back")
-            if task.route:
-                self._lifecycle.find_place(task)
-            else:
-                self._lifecycle.move(task, place)
-
-    def _device_lost(self, device: DeviceQueue) -> None:
-        """Move the streams of a lost device to their fallback, or lose them with it."""
-        device.lost = True
-        self._note_resource(device.name, "lost")
-        for task in self._tasks.values():
-            if task.lost:
-                continue  # a stream that hung stays lost until its own device is back
-            if task.route:
-                self._lifecycle.lose_place(task, device)
-            elif task.device is device or task.stranded:
-                target = task.home.stand_in
-                if target is None:
-                    self._lifecycle.lose(task)
-                else:
-                    self._lifecycle.move(task, target)
-
-    def _device_back(self, device: DeviceQueue) -> None:
-        """Give a device that works again the streams that prefer it, empty."""
-        device.lost = False
-        self._note_resource(device.name, "back")
-        for task in self._tasks.values():
-            if any(home.stand_in is device for home in task.route):
-                self._lifecycle.find_place(task)
-            elif not task.route and task.home.stand_in is device:
-                self._lifecycle.move(task, device)
-
-    def _note_resource(self, name: str, state: Literal["lost", "back"]) -> None:
-        self._state.out.append(Record(ResourceRecord(name, self._state.now_ns, state)))
-
     # Modes
 
     def _change_mode(self) -> None:
@@ -306,22 +261,8 @@ class Kernel:
             state.out += [EnterMode(mode.name), Record(record)] if is_new else [Record(record)]
             if is_new:
                 state.mode = mode
-                for task in self._tasks.values():
-                    self._go_home(task, mode.parameters[task.index])
+                self._streams.mode_entered(mode)
                 self._releases.mode_entered()
-
-    def _go_home(self, task: Task, parameters: TaskParameters) -> None:
-        """Let the jobs of a task that wait do so where it belongs now; a hung stream is lost."""
-        lifecycle, home = self._lifecycle, self._devices[parameters.device]
-        has_hung = task.lost and task.home.stand_in is not None
-        if not parameters.runs:
-            lifecycle.leave_out(task)
-        elif not (task.route or has_hung):
-            task.home = home
-            if home.stand_in is None:
-                lifecycle.lose_waiting(task)
-            else:
-                lifecycle.move(task, home.stand_in)
 
     # Timers
 

@@ -28,6 +28,7 @@ from avrt.model.levels import at_level, levels_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from avrt.kernel.job import Job
     from avrt.model.spec import PipelineSpec, Policy, StageSpec
 
 NOMINAL = "nominal"
@@ -67,6 +68,10 @@ class Mode:
     name: str
     parameters: tuple[TaskParameters, ...]
     left_out: frozenset[str] = frozenset()
+
+    def of(self, job: Job) -> TaskParameters:
+        """Return what counts for a job: what it began with, or what it would begin with now."""
+        return job.parameters or self.parameters[job.task.index]
 
 
 def modes_of(spec: PipelineSpec) -> dict[str, Mode]:

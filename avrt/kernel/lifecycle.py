@@ -65,13 +65,13 @@ class Lifecycle:
         task = job.task
         self._timers.add(job.due_ns, DUE, job)
         if not self._state.mode.parameters[task.index].runs:
-            self._end(job, "shed", "mode")
+            self.end(job, "shed", "mode")
         elif skip:
-            self._end(job, "skipped", skip)
+            self.end(job, "skipped", skip)
         elif task.lost:
-            self._end(job, "aborted", "lost")
+            self.end(job, "aborted", "lost")
         elif task.stage.on_miss == "skip_next" and task.busy:
-            self._end(job, "skipped", "busy")
+            self.end(job, "skipped", "busy")
         else:
             self._queue(job)
 
@@ -81,12 +81,12 @@ class Lifecycle:
         waiting = task.waiting
         full = len(waiting) >= task.stage.queue
         if full:
-            self._end(waiting.popleft(), "shed", "queue_full")
+            self.end(waiting.popleft(), "shed", "queue_full")
         waiting.append(job)
         if task.occupant is None and (full or len(waiting) == 1):
             self._make_ready(waiting[0])
 
-    def _offer(self, task: Task) -> None:
+    def offer(self, task: Task) -> None:
         """Make the first waiting job ready if its stream is idle."""
         if task.occupant is None and task.waiting and not task.lost:
             self._make_ready(task.waiting[0])
@@ -94,6 +94,9 @@ class Lifecycle:
     def _make_ready(self, job: Job) -> None:
         device = job.task.device
         device.push(job, self._state.mode)
+        if job.displaced:  # it has waited under another mode
+            limit_ns = latest_start_ns(job, self._state.mode.of(job))
+            self._timers.add(max(limit_ns, self._state.now_ns) + 1, SHED, job)
         if device.planned and job.key[0] > self._state.now_ns:
             self._timers.add(job.key[0], START, job)
 
@@ -133,9 +136,9 @@ class Lifecycle:
         waiting = job.task.waiting
         was_first = waiting[0] is job
         waiting.remove(job)
-        self._end(job, outcome, reason)
+        self.end(job, outcome, reason)
         if was_first:
-            self._offer(job.task)
+            self.offer(job.task)
 
     def _start(self, job: Job) -> None:
         """Put a job on a slot, for the first time or again."""
@@ -143,7 +146,7 @@ class Lifecycle:
         device.occupy(job, now_ns)
         if job.spins:
             return
-        parameters = self._state.mode.parameters[job.task.index]
+        parameters = self._state.mode.of(job)
         if job.start_ns is None:
             self._begin(job, device, parameters)
         else:
@@ -162,7 +165,7 @@ class Lifecycle:
         assert first is job
         task.occupant = job
         job.start_ns = state.now_ns
-        job.device = device
+        job.device, job.parameters = device, parameters
         if task.route:
             job.course = Course()
         self.working[job.id] = job
@@ -192,7 +195,7 @@ class Lifecycle:
         if choice.displaced or choice.start_ns is not None:
             return
         choice.displaced = True
-        limit_ns = latest_start_ns(choice, self._state.mode.parameters[choice.task.index])
+        limit_ns = latest_start_ns(choice, self._state.mode.of(choice))
         self._timers.add(limit_ns + 1, SHED, choice)
 
     # What the timers say
@@ -204,8 +207,9 @@ class Lifecycle:
             self.abort(job, "deadline")
 
     def latest_start_passed(self, job: Job) -> None:
-        """Shed a displaced job that can no longer be in time."""
-        self._withdraw(job, "shed", "overload")
+        """Shed a displaced job that can no longer be in time, as the mode sees it now."""
+        if latest_start_ns(job, self._state.mode.of(job)) < self._state.now_ns:
+            self._withdraw(job, "shed", "overload")
 
     # Budgets: only jobs on a slot spend them, so the end of one moves whenever its job is preempted
 
@@ -224,7 +228,7 @@ class Lifecycle:
 
     def _note_overrun(self, job: Job) -> None:
         job.budget_end_ns = NEVER_NS
-        budget_ns = self._state.mode.parameters[job.task.index].budget_ns
+        budget_ns = self._state.mode.of(job).budget_ns
         record = OverrunRecord(job.id, job.task.name, self._state.now_ns, budget_ns)
         self._state.out.append(Record(record))
 
@@ -237,16 +241,16 @@ class Lifecycle:
         """
         self.work_ended(job)
         is_past = self._state.now_ns > job.due_ns and job.outcome is None
-        if is_past and self._due_unseen(job) and job.task.stage.on_miss == "abort":
-            self._end(job, "aborted", "deadline")
+        if is_past and self.due_unseen(job) and job.task.stage.on_miss == "abort":
+            self.end(job, "aborted", "deadline")
         if job.outcome is None and job.budget_end_ns < self._state.now_ns:
             self._note_overrun(job)
             if job.task.stage.on_overrun == "abort":
-                self._end(job, "aborted", "budget")
+                self.end(job, "aborted", "budget")
         if job.outcome is not None:
             return False
         job.output = output
-        self._end(job, "late" if job.missed else "met", "")
+        self.end(job, "late" if job.missed else "met", "")
         return True
 
     def segment_ended(self, job: Job) -> None:
@@ -262,10 +266,10 @@ class Lifecycle:
         """End a job whose work ended without a result."""
         self.work_ended(job)
         if job.outcome is None:
-            self._due_unseen(job)
-            self._end(job, "aborted", reason)
+            self.due_unseen(job)
+            self.end(job, "aborted", reason)
 
-    def _due_unseen(self, job: Job) -> bool:
+    def due_unseen(self, job: Job) -> bool:
         """Raise the miss of an open job whose due time passed while nobody woke the kernel."""
         if job.missed or self._state.now_ns <= job.due_ns:
             return False
@@ -279,7 +283,7 @@ class Lifecycle:
             return
         assert job.device is not None
         self._state.out.append(Abort(job.id))
-        self._end(job, "aborted", reason)
+        self.end(job, "aborted", reason)
         course = job.course
         if job.device.preemptive or (course is not None and course.between):
             self.work_ended(job)
@@ -288,60 +292,12 @@ class Lifecycle:
             if host is not None and host.preemptive:
                 segments.drop_spinner(course, self._state.now_ns)
 
-    def lose(self, task: Task) -> None:
-        """Abort everything on a stream that is gone, and whatever is released for it later."""
-        if task.occupant is not None:
-            self.failed(task.occupant, "lost")
-        self.lose_waiting(task)
-
-    def lose_waiting(self, task: Task) -> None:
-        """Abort what has not begun on a stream that has no place, and what is released for it."""
-        task.lost = True
-        while task.waiting:
-            job = task.waiting.popleft()
-            self._due_unseen(job)
-            self._end(job, "aborted", "lost")
-
-    def leave_out(self, task: Task) -> None:
-        """Shed what has not begun of a task that the mode leaves out."""
-        while task.waiting:
-            self._end(task.waiting.popleft(), "shed", "mode")
-
     def stop(self, task: Task) -> None:
         """Abort everything of a task at once."""
         while task.waiting:
-            self._end(task.waiting.popleft(), "aborted", "stop")
+            self.end(task.waiting.popleft(), "aborted", "stop")
         if task.occupant is not None and task.occupant.outcome is None:
             self.abort(task.occupant, "stop")
-
-    def move(self, task: Task, device: DeviceQueue) -> None:
-        """Let the stream's jobs run on another device; what runs on a lost one is lost."""
-        task.go_to(device, self._state.now_ns)
-        task.lost = False
-        if task.occupant is not None and task.stranded:
-            self.failed(task.occupant, "lost")
-        else:
-            self._offer(task)
-
-    def lose_place(self, task: Task, device: DeviceQueue) -> None:
-        """Find a task of several segments other places than a device that is lost."""
-        job = task.occupant
-        if segments.is_cut_off(task):
-            self.lose(task)
-        elif job is not None and segments.rests_on(job, device):
-            self.failed(job, "lost")
-        elif job is not None and job.device is device:  # it waits for its next segment
-            segments.send(job, self._state)
-        elif job is None and (first := task.route[0].stand_in) is not None:
-            self.move(task, first)
-
-    def find_place(self, task: Task) -> None:
-        """Let a task of several segments run again once each of them has a place."""
-        first = task.route[0].stand_in
-        if first is not None and not segments.is_cut_off(task):
-            task.lost = False
-            if task.occupant is None:
-                self.move(task, first)
 
     def work_ended(self, job: Job) -> None:
         """Free the slot and the stream, and let the task's next job in."""
@@ -354,13 +310,13 @@ class Lifecycle:
         job.task.occupant = None
         self.leave_inputs(job.activation)
         if job.task.waiting:
-            self._offer(job.task)
+            self.offer(job.task)
 
     def _miss(self, job: Job) -> None:
         job.missed = True
         device = job.device or job.task.device
         if job.start_ns is None:  # behind another job of its task it has no key yet
-            job.key = device.key_of(job, self._state.mode.parameters[job.task.index])
+            job.key = device.key_of(job, self._state.mode.of(job))
         self._state.out.append(Record(explain_miss(job, self._state.now_ns)))
         self._note_miss(job)
 
@@ -374,7 +330,8 @@ class Lifecycle:
         if violation is not None:
             self._state.out.append(Record(violation))
 
-    def _end(self, job: Job, outcome: Outcome, reason: str) -> None:
+    def end(self, job: Job, outcome: Outcome, reason: str) -> None:
+        """Give a job its outcome; its work may go on."""
         assert job.outcome is None
         job.outcome = outcome
         job.budget_end_ns = NEVER_NS

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def explain_miss(job: Job, now_ns: int) -> MissRecord:
     """Return the miss with its intervals, which sum to `now_ns - job.release_ns`."""
     intervals: list[Interval] = []
-    for device, start_ns, end_ns in job.task.stays(job.release_ns, now_ns):
+    for device, start_ns, end_ns in _stays(job, now_ns):
         for kind, by, holder, from_ns, until_ns in _partition(job, device, start_ns, end_ns):
             last = intervals[-1] if intervals else None
             if last is not None and (last.kind, last.by, last.job) == (kind, by, holder):
@@ -46,6 +46,16 @@ def explain_miss(job: Job, now_ns: int) -> MissRecord:
                 intervals.append(Interval(kind, from_ns, until_ns, by, holder))
     task, found = job.task.name, tuple(intervals)
     return MissRecord(job.id, task, job.index, now_ns, job.release_ns, job.due_ns, found)
+
+
+def _stays(job: Job, now_ns: int) -> Iterator[tuple[DeviceQueue, int, int]]:
+    """Yield where a job was: with its stream until it began, then where it began."""
+    if job.start_ns is None or job.course is not None or job.device is None:
+        yield from job.task.stays(job.release_ns, now_ns)
+        return
+    yield from job.task.stays(job.release_ns, job.start_ns)
+    if job.start_ns < now_ns:
+        yield job.device, job.start_ns, now_ns
 
 
 def _partition(job: Job, device: DeviceQueue, start_ns: int, end_ns: int) -> Iterator[Part]:

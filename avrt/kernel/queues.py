@@ -81,7 +81,7 @@ class DeviceQueue:
         One that has just ended a segment here goes first on equal keys.
         """
         task = job.task
-        parameters = mode.parameters[task.index]
+        parameters = mode.of(job)
         job.key = self.key_of(job, parameters)
         entry = (job.key, task.index - FIRST if running_first else task.index, job.index, job)
         heappush(self.ready, entry)
@@ -95,6 +95,16 @@ class DeviceQueue:
             heappush(heap, ((latest_start_ns(job, parameters), 0), *entry[1:]))
             if len(heap) > self._entries_max:
                 self._drop_ended(heap)
+
+    def renew(self, mode: Mode) -> None:
+        """Let the latest starts of what waits here be those of a mode that was entered."""
+        for heap in self._urgent.values():
+            jobs = dict.fromkeys(entry[3] for entry in heap if self._is_ready(entry[3]))
+            heap[:] = [
+                ((latest_start_ns(job, mode.of(job)), 0), job.task.index, job.index, job)
+                for job in jobs
+            ]
+            heapify(heap)
 
     def choose(self) -> Job | None:
         """Return the policy's choice among the ready jobs, None where it can have no slot.
@@ -127,7 +137,7 @@ class DeviceQueue:
 
         Of several, the one with the smallest latest start.
         """
-        end_ns = now_ns + mode.parameters[choice.task.index].wcet_ns
+        end_ns = now_ns + mode.of(choice).wcet_ns
         level = choice.task.stage.criticality
         best: Entry | None = None
         for other, heap in self._urgent.items():
@@ -192,7 +202,7 @@ class DeviceQueue:
 
     def _refresh_keys(self, now_ns: int, mode: Mode) -> None:
         for job in self.running:
-            left_ns = mode.parameters[job.task.index].wcet_ns - job.received_ns(now_ns)
+            left_ns = mode.of(job).wcet_ns - job.received_ns(now_ns)
             job.key = (job.due_ns - max(0, left_ns), 0)
 
     def _forget(self) -> None:

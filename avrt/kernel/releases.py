@@ -169,7 +169,7 @@ class Releases:
         route = self._routes[name]
         if state.buffers.recorded:
             state.buffers.show_to_reader(buffer)
-        if route.sampled:
+        if route.sampled and name not in state.mode.left_out:
             buffer.holds += 1
             if route.latest is not None:
                 state.buffers.drop(route.latest, state.out)
@@ -223,7 +223,7 @@ class Releases:
         if joined.released:
             return
         timeout_ns = joined.earliest_ns + synchroniser.sync.timeout_ns
-        if joined.complete or timeout_ns <= self._state.now_ns:
+        if self._missing(joined) == () or timeout_ns <= self._state.now_ns:
             self._release_set(index, joined, self._state.now_ns)
         elif is_new or joined.earliest_ns == buffer.capture_ns:
             self._state.timers.add(timeout_ns, SYNC, joined)
@@ -238,16 +238,18 @@ class Releases:
         synchroniser = self._synchronisers[index]
         synchroniser.close(released)
         self._state.underway[synchroniser.stage.name] -= 1
-        if not released.complete:
-            stage = self._stages[index]
-            missing = tuple(
-                item.name
-                for item, member in zip(stage.inputs, released.members, strict=True)
-                if member is None
-            )
-            record = SyncRecord(stage.name, self._state.now_ns, missing)
+        if missing := self._missing(released):
+            record = SyncRecord(synchroniser.stage.name, self._state.now_ns, missing)
             self._state.out.append(Record(record))
         self._add(index, release_ns, released.earliest_ns, released.members)
+
+    def _missing(self, joined: SyncSet) -> tuple[str, ...]:
+        """Return the inputs that a set lacks; none of what the mode leaves out."""
+        if joined.complete:
+            return ()
+        items, left_out = self._stages[joined.stage_index].inputs, self._state.mode.left_out
+        pairs = zip(items, joined.members, strict=True)
+        return tuple(i.name for i, m in pairs if m is None and i.source not in left_out)
 
     # Releases
 

@@ -12,11 +12,18 @@ from tracing import World, drive, walk
 
 from avrt.kernel import Kernel
 from avrt.model.commands import Dispatch, EnterMode, Record, Resume, Vote
-from avrt.model.events import DeviceLost, Hung, ModeRequested
+from avrt.model.events import DeviceLost, Hung, ModeRequested, StreamBack
 from avrt.model.ladder import LadderSpec, LevelSpec, StageLevel, VariantSpec
 from avrt.model.levels import at_level
-from avrt.model.records import ChainBroken, ChainRecord, JobRecord, ModeRecord
-from avrt.model.spec import ChainSpec, RedundancySpec
+from avrt.model.records import (
+    ChainBroken,
+    ChainRecord,
+    JobRecord,
+    MissRecord,
+    ModeRecord,
+    SyncRecord,
+)
+from avrt.model.spec import ChainSpec, Criticality, RedundancySpec, SyncSpec
 from pipelines import Limits, examples, laddered
 
 TWO = (device("gpu"), device("cpu"))
@@ -371,3 +378,161 @@ def test_modes_that_change_nothing_change_no_job(scenario):
     assert all(stage.every == 1 for stage in plain.stages)
     trace, other = drive(replace(scenario, spec=spec)), drive(replace(scenario, spec=plain))
     assert trace.jobs() == other.jobs()
+
+
+# What was found wrong
+
+
+SEE_LIGHT = [StageLevel(stage="see", variant="light")]
+
+
+def on_gpu(**keys):
+    """A stage on the GPU whose light variant runs on the processor."""
+    return stage("see", "lidar", device="gpu", variants=(LIGHT,), **keys)
+
+
+def test_a_hung_stream_belongs_where_the_mode_says_when_it_is_back():
+    bench = ladder(on_gpu(), down=SEE_LIGHT, devices=TWO)
+    bench.arrive(0, "lidar")
+    bench.at(1, Hung(0))
+    bench.at(2, DOWN)
+    bench.at(3, StreamBack("see"))
+    bench.arrive(4, "lidar")
+    assert (bench.dispatch().variant, bench.dispatch().device) == ("light", "cpu")
+
+
+def test_a_hung_stream_stays_lost_though_its_device_is_lost_too():
+    bench = ladder(on_gpu(), down=SEE_LIGHT, devices=TWO)
+    bench.arrive(0, "lidar")
+    bench.at(1, Hung(0))
+    bench.at(2, DeviceLost("gpu"))
+    bench.at(3, DOWN)
+    bench.arrive(4, "lidar")
+    assert bench.dispatched() == []
+
+
+def test_what_runs_elsewhere_is_not_lost_with_the_device_that_is_waited_for():
+    busy = timer("busy", 10, offset_ns=5, device="gpu")
+    bench = ladder(on_gpu(wcet_ns=20, deadline_ns=50), busy, down=SEE_LIGHT, devices=TWO)
+    bench.arrive(0, "lidar")
+    bench.at(1, DOWN)
+    bench.at(2, DeviceLost("cpu"))
+    assert bench.outcomes() == []
+    bench.at(5)
+    assert bench.dispatched() == []
+    bench.complete(6, 0)
+    assert bench.outcomes() == [(0, "met")]
+
+
+def test_what_runs_is_lost_with_its_device_though_its_stream_is_elsewhere():
+    bench = ladder(on_gpu(wcet_ns=20, deadline_ns=50), down=SEE_LIGHT, devices=TWO)
+    bench.arrive(0, "lidar")
+    bench.at(1, DeviceLost("cpu"))
+    bench.at(2, DOWN)
+    bench.at(3, DeviceLost("gpu"))
+    assert bench.outcomes() == [(0, "aborted", "lost")]
+    assert bench.kernel.working_jobs == ()
+
+
+def test_a_preempted_job_keeps_the_budget_of_its_start():
+    light = VariantSpec(name="light", wcet_ns=3)
+    keys = {"wcet_ns": 10, "deadline_ns": 100, "on_overrun": "abort"}
+    bench = ladder(
+        timer("see", 1000, variants=(light,), **keys),
+        stage("high", "lidar", wcet_ns=1, deadline_ns=5),
+        down=SEE_LIGHT,
+        devices=(device("cpu", preemptive=True),),
+    )
+    bench.at(0)
+    bench.arrive(2, "lidar")
+    bench.at(2, DOWN)
+    bench.complete(3, 1)
+    bench.at(4)
+    assert bench.outcomes() == []
+    bench.at(11)
+    assert bench.outcomes() == [(0, "aborted", "budget")]
+
+
+def test_a_displaced_job_is_shed_by_the_latest_start_of_the_mode():
+    light = VariantSpec(name="light", wcet_ns=1)
+    high = stage("high", "radar", wcet_ns=8, deadline_ns=35, criticality=Criticality.ASIL_D)
+    bench = ladder(
+        stage("see", "lidar", wcet_ns=10, deadline_ns=30, variants=(light,)),
+        high,
+        timer("block", 1000, wcet_ns=20, deadline_ns=25),
+        down=SEE_LIGHT,
+    )
+    bench.at(0)
+    bench.arrive(1, "lidar")
+    bench.arrive(1, "radar")
+    bench.complete(20, 0)
+    bench.at(21, DOWN)
+    bench.at(22)
+    assert bench.outcomes() == []
+    bench.at(31)
+    assert [(o, r) for _, o, *r in bench.outcomes() if o == "shed"] == [("shed", ["overload"])]
+
+
+def test_who_is_urgent_follows_the_mode():
+    light, most = VariantSpec(name="light", wcet_ns=1), Criticality.ASIL_D
+    see = stage("see", "lidar", wcet_ns=12, deadline_ns=40, criticality=most, variants=(light,))
+    block = timer("block", 1000, wcet_ns=20, deadline_ns=25, criticality=most)
+    low = stage("low", "radar", wcet_ns=8, deadline_ns=30)
+    bench = ladder(see, low, block, down=SEE_LIGHT)
+    bench.at(0)
+    bench.arrive(1, "lidar")
+    bench.arrive(1, "radar")
+    bench.at(5, DOWN)
+    bench.complete(22, 0)
+    assert bench.dispatched() == ["low"]
+
+
+def test_what_a_stage_says_at_its_end_when_it_is_left_out_is_not_sampled():
+    see = stage("see", "lidar", sampled("log", optional=True))
+    bench = ladder(stage("log", "radar"), see, without=["log"])
+    bench.arrive(0, "radar")
+    bench.at(1, DOWN)
+    bench.complete(2, 0)
+    bench.arrive(1003, "lidar")
+    assert bench.dispatch().inputs[1] is None
+
+
+def test_a_message_from_before_breaks_no_promise_of_a_chain_that_began_anew():
+    chain = ChainSpec(name="c", path=("lidar", "see"), reaction_ns=30, age_ns=30)
+    bench = ladder(
+        stage("see", "lidar", wcet_ns=100, deadline_ns=200),
+        stage("stop", "radar"),
+        without=["see"],
+        critical=("stop",),
+        chains=[chain],
+        devices=(device(slots=2),),
+    )
+    bench.arrive(0, "lidar")
+    bench.at(2, DOWN)
+    bench.at(90, UP)
+    bench.complete(100, 0)
+    bench.at(140)
+    assert bench.all_records(ChainBroken) == []
+    assert bench.all_records(ChainRecord) == []
+
+
+def test_a_set_does_not_wait_for_what_the_level_leaves_out():
+    optional = sampled("log", optional=True)
+    sync = SyncSpec(tolerance_ns=5, timeout_ns=1000)
+    see = stage("see", sampled("lidar"), sampled("camera"), optional, sync=sync)
+    bench = ladder(stage("log", "radar"), see, without=["log"])
+    bench.at(0, DOWN)
+    bench.arrive(10, "lidar")
+    bench.arrive(10, "camera")
+    assert bench.dispatched() == ["see"]
+    assert bench.records(SyncRecord) == []
+
+
+def test_a_miss_is_explained_by_the_device_on_which_the_job_runs():
+    other = timer("other", device="cpu", deadline_ns=50)
+    bench = ladder(on_gpu(), other, down=SEE_LIGHT, devices=TWO)
+    bench.arrive(0, "lidar")
+    bench.at(2, DOWN)
+    bench.at(10)
+    (miss,) = bench.records(MissRecord)
+    assert {interval.kind for interval in miss.intervals} == {"running"}
