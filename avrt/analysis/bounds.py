@@ -59,14 +59,15 @@ def bounds(
     """
     if not why_none and is_too_large(spec):
         why_none = TOO_LARGE
-    charged = None if why_none else with_overheads(spec, overheads) if overheads else spec
+    begin = first_level(spec)
+    charged = None if why_none else with_overheads(begin, overheads) if overheads else begin
     if charged is None:
         why_none = why_none or UNCOUNTED
         none = unknown(why_none)
         return Bounds(
             {stage.name: none for stage in spec.stages}, {chain.name: none for chain in spec.chains}
         )
-    findings = analyse(first_level(charged))
+    findings = analyse(charged)
 
     def told(figure: Figure) -> Figure:
         return replace(figure, label="bound") if overheads and figure.label == "exact" else figure

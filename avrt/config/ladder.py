@@ -36,6 +36,13 @@ def ladder(node: Node) -> LadderSpec:
     return build(LadderSpec, section(node, LADDER_KEYS))
 
 
+def _some_names(node: Node) -> tuple[str, ...]:
+    found = names(node)
+    if not found:
+        raise node.fail("expected one stage at least, found none")
+    return found
+
+
 def _levels(node: Node) -> tuple[LevelSpec, ...]:
     members = named(node, "levels by name, the best first")
     return tuple(
@@ -92,7 +99,7 @@ LADDER_KEYS = (
     Key(
         "critical",
         "critical",
-        names,
+        _some_names,
         about="stages whose misses, votes and outputs decide; those above QM unless given",
         shape=list_of(NAME, least=1),
     ),

@@ -283,7 +283,7 @@ class _Run:
         until_ns, look = self._options.duration_ns, self._options.look
         while not self._ends_within(self._wait_ns(until_ns)):
             now_ns = self._wall.now_ns()
-            if until_ns is not None and now_ns >= until_ns:
+            if until_ns is not None and self._wall.started.is_set() and now_ns >= until_ns:
                 self._stop()
                 until_ns = None
             self._host.note(self._recorder, self._wall)

@@ -27,7 +27,7 @@ from avrt.model.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from avrt.logs.record.journal import Entry
@@ -43,7 +43,8 @@ class RecordedRun:
     """What a run record tells about a run that can be repeated.
 
     Attributes:
-        feed: what came from outside, at the time of the kernel's call.
+        feed: what came from outside while there were releases, at the time of the kernel's call.
+        after: what came from outside when they had ceased, likewise.
         works: the work of every dispatched job, by task and root.
         votes: the voter's answers over redundant stages, in order, by stage and root.
         until_ns: before when timer releases happened; None: until the feed was over.
@@ -64,6 +65,7 @@ class RecordedRun:
     figures: RunFigures
     digest: str
     conditions: Mapping[str, str]
+    after: Sequence[tuple[int, Event]] = ()
 
 
 def read_recorded(path: str | Path) -> RecordedRun:
@@ -114,10 +116,11 @@ def recorded_run(
             raise InputError(what, f"{path}, journal entry {entry.index}", entry.index)
     works = list(read_works(entries, spec))
     keys = [(work.task, log.lineage.root(work.task, work.index)) for work in works]
+    drain = next((i for i, entry in enumerate(entries) if Drain() in entry.events), len(entries))
     return RecordedRun(
         spec,
         zero_ns,
-        [(e.at_ns, event) for e in entries for event in e.events if _is_outer(event, spec)],
+        list(_outer(entries[: drain + 1], spec)),
         dict(zip(keys, works, strict=True)),
         votes,
         _until_ns(entries, spec, path),
@@ -126,7 +129,13 @@ def recorded_run(
         figures,
         journal.digest,
         conditions,
+        list(_outer(entries[drain + 1 :], spec)),
     )
+
+
+def _outer(entries: Sequence[Entry], spec: PipelineSpec) -> Iterator[tuple[int, Event]]:
+    for entry in entries:
+        yield from ((entry.at_ns, event) for event in entry.events if _is_outer(event, spec))
 
 
 def _is_outer(event: Event, spec: PipelineSpec) -> bool:

@@ -53,9 +53,15 @@ class Restarts:
         self._replace = replace
         self._stopped = stopped
         self._times_ns: defaultdict[str, deque[int]] = defaultdict(deque)
+        self._underway: set[str] = set()
 
     def hung(self, task: str) -> None:
-        """Begin to make the stream of a task anew, unless that was done too often."""
+        """Begin to make the stream of a task anew, unless that was done too often.
+
+        One that is underway is enough. Called on the driver's thread.
+        """
+        if task in self._underway:
+            return
         times_ns, now_ns = self._times_ns[task], clock.now_ns()
         while times_ns and now_ns - times_ns[0] >= WITHIN_NS:
             times_ns.popleft()
@@ -64,6 +70,7 @@ class Restarts:
             log.error("stage %s hung, and was made anew %s: its stream stays lost", task, told)
             return
         times_ns.append(now_ns)
+        self._underway.add(task)
         name = f"avrt-restart-{task}"
         threading.Thread(target=self._restart, args=(task,), name=name, daemon=True).start()
 
@@ -71,6 +78,7 @@ class Restarts:
         made = guarded(partial(self._make, task))
         if isinstance(made, FaultError):
             log.error("stage %s cannot be made anew: %s", task, made)
+            self._inbox.put(lambda _now_ns: self._over(task))
         elif self._stopped.is_set():
             made.close()
         else:
@@ -78,4 +86,8 @@ class Restarts:
 
     def _ready(self, task: str, stream: Stream) -> Sequence[Event]:
         self._replace(task, stream)
-        return (StreamBack(task),)
+        return (*self._over(task), StreamBack(task))
+
+    def _over(self, task: str) -> Sequence[Event]:
+        self._underway.discard(task)
+        return ()

@@ -246,10 +246,17 @@ class WallLoop(KernelLoop):
             self.late_ns.add(late_ns)
             if late_ns >= TOLD_LATE_NS:
                 self.late.add(until_ns, late_ns)
-            if planned_ns == self.end_ns and not self._drained:
+            is_end = planned_ns == self.end_ns and not self._drained
+            if not is_end or self._is_due(planned_ns):
+                self._instant(planned_ns, [])
+            if is_end:
                 self._drain(planned_ns)
-            self._instant(planned_ns, [])
             self._drain_at_the_end()
+
+    def _is_due(self, at_ns: int) -> bool:
+        """Whether anything but the end is planned by then."""
+        planned_ns = super()._planned_ns()
+        return planned_ns is not None and planned_ns <= at_ns
 
     def _drain_at_the_end(self) -> None:
         """Let timer releases cease with the feed's last message."""

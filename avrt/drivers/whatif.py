@@ -36,7 +36,7 @@ from avrt.model.events import Completed, Event, Failed, Hung, SegmentEnded, Star
 from avrt.model.segments import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from avrt.drivers.execution import Work
     from avrt.drivers.recording import RecordedRun
@@ -90,7 +90,7 @@ def repeat(
 
     journal = Journal(write, listen, watch or repeated.figures.watch)
     worker = _Repeater(recorded, spec, repeated, change_cost)
-    _RepeatLoop(spec, iter(recorded.feed), worker, journal, recorded.until_ns).run()
+    _RepeatLoop(spec, recorded, worker, journal).run()
     repeated.digest = journal.digest
     return repeated
 
@@ -225,14 +225,20 @@ class _RepeatLoop(VirtualLoop):
     def __init__(
         self,
         spec: PipelineSpec,
-        feed: Iterator[tuple[int, Event]],
+        recorded: RecordedRun,
         worker: _Repeater,
         journal: Journal,
-        until_ns: int | None,
     ) -> None:
+        feed, until_ns = iter(recorded.feed), recorded.until_ns
         super().__init__(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns)
+        self._after = recorded.after
         self._repeater = worker
         self._segments: dict[int, int] = {}
+
+    def _drain(self) -> None:
+        super()._drain()
+        self._feed = iter(self._after)
+        self._next = next(self._feed, None)
 
     def _instant(self, at_ns: int, events: list[Event]) -> None:
         ends = sorted(events, key=self._place)

@@ -129,14 +129,14 @@ class Stream:
         self._worker.submit_always(partial(self._do, inputs, told, anew, device, variant))
 
     def state(self) -> Future[object]:
-        """Queue a copy of the stage's state; a fault in its place if there is one."""
+        """Queue the variant that ran and a copy of its state; a fault in its place if one comes."""
         future: Future[object] = Future()
-        copied = lambda: copy.deepcopy(self._stage.freeze())  # noqa: E731
+        copied = lambda: (self._variant, copy.deepcopy(self._stage.freeze()))  # noqa: E731
         self._worker.submit_always(lambda: future.set_result(guarded(copied)))
         return future
 
     def adopt(self, state: Future[object]) -> None:
-        """Queue taking over a state of another stream, which does nothing else before it has it."""
+        """Queue taking over what `state` of another stream gives; nothing is done before."""
         self._worker.submit_always(lambda: self._adopt(state.result()))
 
     def begin_anew(self) -> None:
@@ -146,7 +146,8 @@ class Stream:
     def resume(self, checkpoint: tuple[str, object] | None) -> None:
         """Queue going on from a checkpoint of another stream, if there is one."""
         if checkpoint is not None:
-            self._worker.submit_always(lambda: self._resume(*checkpoint))
+            self.checkpoint = checkpoint
+            self._worker.submit_always(lambda: self._adopt(checkpoint))
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
@@ -189,10 +190,6 @@ class Stream:
         if state is not None and not isinstance(state, FaultError):
             self.checkpoint = (self._variant, state)
 
-    def _resume(self, variant: str, state: object) -> None:
-        self._variant = variant
-        self._adopt(state)
-
     def _do_warm_up(self, told: Told) -> None:
         """Warm every variant up where it belongs, the stage as declared last."""
         total_ns = 0
@@ -206,8 +203,13 @@ class Stream:
 
     def _change(self, variant: str) -> Result | None:
         """Let a variant go on; return the fault if it cannot take over."""
-        before, self._variant = self._stage, variant
-        return self._fault_of(lambda: self._take_over(before), f"go on as {variant or 'declared'}")
+        before, was = self._stage, self._variant
+        self._variant = variant
+        title = variant or "declared"
+        fault = self._fault_of(lambda: self._take_over(before), f"go on as {title}")
+        if fault is not None:
+            self._variant = was  # the next job tries it again
+        return fault
 
     def _take_over(self, before: RunnableStage) -> None:
         state = self._fresh.get(self._variant)
@@ -258,14 +260,19 @@ class Stream:
 
     def _begin_anew(self) -> Result | None:
         """Give the stage its first state back; return the fault if that fails."""
+        self.checkpoint = None  # nothing that it believed then holds now
         fresh = self._fresh.get(self._variant)
         if fresh is None:
             return None
         return self._fault_of(lambda: self._stage.thaw(copy.deepcopy(fresh)), "begin anew")
 
-    def _adopt(self, state: object) -> None:
-        if not isinstance(state, FaultError):
-            self._fault_of(lambda: self._stage.thaw(copy.deepcopy(state)), "take over a state")
+    def _adopt(self, told: object) -> None:
+        """Take over a variant and its state; a fault in their place tells nothing."""
+        if isinstance(told, FaultError):
+            return
+        assert isinstance(told, tuple)
+        self._variant, state = told
+        self._fault_of(lambda: self._stage.thaw(copy.deepcopy(state)), "take over a state")
 
     def _fault_of(self, call: Callable[[], object], what: str) -> Result | None:
         """Make a call before a job; return its fault, which takes the place of the job."""

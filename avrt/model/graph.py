@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
-from avrt.model.levels import check_every, check_ladder
+from avrt.model.levels import at_level, check_every, check_ladder, levels_of
 from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
 from avrt.model.table import check_table
@@ -47,6 +47,12 @@ def check(spec: PipelineSpec) -> None:
     for chain in spec.chains:
         _check_chain(spec, chain)
     check_ladder(spec)
+    for level in levels_of(spec):
+        try:
+            check(at_level(spec, level))
+        except SpecError as error:
+            what = f"at this level, {'.'.join(error.key)}: {error.what}"
+            raise SpecError(what, ("ladder", "levels", level.name)) from error
 
 
 def topological_order(spec: PipelineSpec) -> tuple[StageSpec, ...]:

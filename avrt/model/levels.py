@@ -88,8 +88,8 @@ def _changed(stage: StageSpec, change: StageLevel | None) -> StageSpec:
         redundancy = redundancy.of(change.copies)
     return replace(
         as_variant(stage, stage.variant(change.variant)),
-        period_ns=change.period_ns or stage.period_ns,
-        every=change.every or stage.every,
+        period_ns=stage.period_ns if change.period_ns is None else change.period_ns,
+        every=stage.every if change.every is None else change.every,
         redundancy=redundancy,
     )
 
@@ -116,6 +116,8 @@ def check_ladder(spec: PipelineSpec) -> None:
         raise SpecError(what, (*key, "levels"))
     devices = [device.name for device in spec.devices]
     _check_known(ladder.devices, devices, "device", (*key, "devices"))
+    if len(set(ladder.devices)) < len(ladder.devices):
+        raise SpecError("given twice; a device is counted once", (*key, "devices"))
     names = [stage.name for stage in spec.stages]
     _check_known(ladder.critical, names, "stage", (*key, "critical"))
     if not critical_stages(spec):

@@ -10,8 +10,9 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
 * Faults: likewise that many of them failed, or a job of any stage found no memory twice.
 * Failing: votes in a row of a critical stage in which nothing was accepted.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
-* Room above: with what jobs took lately, in parts of their wcet, no device would have more to do at
-  the level above than it can; and that level is not known to miss (`admitted`).
+* Room above: with what jobs took lately, in parts of their wcet, no device that is there would have
+  more to do at the level above than it can, those included that fall back on it; and that level is
+  not known to miss (`admitted`). Of what does not run here its wcet counts.
 
 * Orders: "stop" leads to the last level. Only a vehicle that stands leaves that, after a reset.
 
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import OUT_OF_MEMORY
 from avrt.model.commands import Record
-from avrt.model.events import ModeRequested, Ordered
+from avrt.model.events import DeviceBack, DeviceLost, ModeRequested, Ordered
 from avrt.model.graph import release_periods
 from avrt.model.levels import at_level, critical_stages
 from avrt.model.records import (
@@ -34,7 +35,6 @@ from avrt.model.records import (
     FaultRecord,
     JobRecord,
     MissRecord,
-    ResourceRecord,
     VoteRecord,
 )
 from avrt.safety.ladder import Health, Ladder, Level
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from avrt.model.commands import Command
     from avrt.model.events import Event, Order
+    from avrt.model.records import AnyRecord
     from avrt.model.spec import PipelineSpec
 
 TICK_NS = 10 * NS_PER_MS
@@ -81,7 +82,8 @@ class Supervisor:
         self._demands = [_Demand(at_level(spec, level)) for level in spec.ladder.levels]
         self._critical = critical_stages(spec)
         self._redundant = {s.name for s in spec.stages if s.redundancy is not None}
-        self._devices = dict.fromkeys(spec.ladder.devices, True)
+        self._counted = frozenset(spec.ladder.devices)
+        self._lost: set[str] = set()
         self._misses, self._failures, self._lacks_memory = _Windows(), _Windows(), False
         self._ratios: dict[str, deque[float]] = {}
         self._missed: set[int] = set()
@@ -99,23 +101,18 @@ class Supervisor:
     def heard(self, at_ns: int, events: Iterable[Event], commands: Iterable[Command]) -> None:
         """Take in one call of the kernel."""
         for event in events:
-            if type(event) is Ordered:
-                self._orders.take(event.order)
+            match event:
+                case Ordered():
+                    self._orders.take(event.order)
+                case DeviceLost(device=device):
+                    self._lost.add(device)
+                case DeviceBack(device=device):
+                    self._lost.discard(device)
+                case _:
+                    pass
         for command in commands:
             if type(command) is Record:
-                match command.record:
-                    case JobRecord() as job:
-                        self._job_ended(job, at_ns)
-                    case FaultRecord() as fault:
-                        self._faulted(fault)
-                    case MissRecord() as miss:
-                        self._missed_by(miss)
-                    case VoteRecord() as vote:
-                        self._decided(vote, at_ns)
-                    case ResourceRecord() as resource:
-                        self._resource(resource)
-                    case _:
-                        pass
+                self._record(command.record, at_ns)
 
     def step(self) -> ModeRequested | None:
         """Look at the run at `next_ns`; return what to ask the kernel for, if anything."""
@@ -129,6 +126,19 @@ class Supervisor:
         return ModeRequested(change.after, change.cause)
 
     # What it hears
+
+    def _record(self, record: AnyRecord, at_ns: int) -> None:
+        match record:
+            case JobRecord():
+                self._job_ended(record, at_ns)
+            case FaultRecord():
+                self._faulted(record)
+            case MissRecord():
+                self._missed_by(record)
+            case VoteRecord():
+                self._decided(record, at_ns)
+            case _:
+                pass
 
     def _job_ended(self, job: JobRecord, at_ns: int) -> None:
         is_done = job.outcome in {"met", "late"}
@@ -173,10 +183,6 @@ class Supervisor:
         elif vote.verdict != SUPERSEDED:
             self._undecided[vote.stage] += 1
 
-    def _resource(self, record: ResourceRecord) -> None:
-        if record.name in self._devices:
-            self._devices[record.name] = record.state == "back"
-
     # What it makes of it
 
     def _health(self, at_ns: int) -> Health:
@@ -184,7 +190,7 @@ class Supervisor:
         ages = [at_ns - ns for stage, ns in self._accepted_ns.items() if stage in running]
         undecided = [count for stage, count in self._undecided.items() if stage in running]
         return Health(
-            devices=sum(self._devices.values()),
+            devices=len(self._counted - self._lost),
             overload=self._misses.are_many,
             faults=self._failures.are_many or self._lacks_memory,
             failing=max(undecided, default=0),
@@ -199,8 +205,9 @@ class Supervisor:
         above = self._ladder.level - 1
         if above < 0 or not self._admitted[above]:
             return above < 0
-        worst = {task: max(ratios) for task, ratios in self._ratios.items()}
-        return self._demands[above].fits(worst)
+        runs = self._demands[self._ladder.level].stage_of
+        worst = {task: max(kept) for task, kept in self._ratios.items() if task in runs}
+        return self._demands[above].fits(worst, self._lost)
 
     def _begin_level(self, at_ns: int, ran: Collection[str]) -> None:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
@@ -257,6 +264,9 @@ class _Demand:
         self.stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
         self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
         self._capacity = {device.name: float(device.capacity) for device in spec.devices}
+        self._places = {
+            device.name: [place.name for place in spec.places(device)] for device in spec.devices
+        }
         self._shares: list[tuple[str, str, float]] = []
         for stage in spec.stages:
             parts = [(s.device, s.wcet_ns) for s in stage.segments]
@@ -266,12 +276,14 @@ class _Demand:
                     share = wcet_ns / period_ns
                     self._shares += [(task, device, share) for task in stage.task_names]
 
-    def fits(self, worst: Mapping[str, float]) -> bool:
+    def fits(self, worst: Mapping[str, float], lost: Collection[str]) -> bool:
         """Whether each device can do what it is asked for, given what tasks took of their wcet.
 
-        A task that has not run takes its wcet.
+        A task that has not run takes its wcet; one whose places are all lost takes nothing.
         """
         load = dict.fromkeys(self._capacity, 0.0)
         for task, device, share in self._shares:
-            load[device] += share * worst.get(task, 1.0)
+            place = next((name for name in self._places[device] if name not in lost), None)
+            if place is not None:
+                load[place] += share * worst.get(task, 1.0)
         return all(load[device] <= most for device, most in self._capacity.items())

@@ -6,7 +6,9 @@ from itertools import pairwise
 import pytest
 
 import avrt
+from avrt.analysis.bounds import bounds
 from avrt.config.scenario import LoadedScenario
+from avrt.drivers import supervision
 from avrt.drivers.execution import RecordedTiming
 from avrt.drivers.recorded import prepare
 from avrt.drivers.recording import read_recorded
@@ -16,8 +18,9 @@ from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.verify import verify
 from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
-from avrt.model.events import DeviceBack, DeviceLost
+from avrt.model.events import DeviceBack, DeviceLost, StreamLost
 from avrt.model.records import ModeRecord
+from avrt.model.scenario import OverheadSpec
 from avrt.units import NS_PER_MS, NS_PER_S
 
 
@@ -270,6 +273,111 @@ def test_orders_reach_a_live_run(make_pipeline):
         orders.give("stp")
 
 
+# What was found wrong
+
+
+MS = NS_PER_MS
+
+
+def entered_in(run):
+    return [(r.mode, r.cause, r.at_ns // MS) for r in run.records if isinstance(r, ModeRecord)]
+
+
+def made(devices, ladder, **stages):
+    """The pipeline of timer stages with a period of 100 ms unless told otherwise."""
+    pipeline = avrt.Pipeline("p", devices=devices, ladder={"max_age": "10 s"} | ladder)
+    for name, keys in stages.items():
+        defaults = {"period": "100 ms", "wcet": "5 ms", "deadline": "100 ms"}
+        pipeline.add(lambda: 0, name=name, **defaults | keys)
+    return pipeline.spec
+
+
+def test_gpus_that_are_lost_one_after_the_other_end_what_runs_on_them():
+    simulated = {"type": "simulated"}
+    variants = {"v0": {"device": "gpu0"}, "v1": {"device": "cpu"}}
+    levels = {
+        "full": {"devices": 2},
+        "half": {"devices": 1, "stages": {"see": {"variant": "v0"}}},
+        "low": {"stages": {"see": {"variant": "v1"}}},
+    }
+    spec = made(
+        {"gpu0": simulated, "gpu1": simulated, "cpu": {"type": "cpu"}},
+        {"devices": ["gpu0", "gpu1"], "critical": ["see"], "levels": levels},
+        see={"device": "gpu1", "wcet": "50 ms", "variants": variants},
+    )
+    feed = [(1003 * MS, DeviceLost("gpu0")), (1012 * MS, DeviceLost("gpu1"))]
+    run = simulate(spec, until_ns=2 * NS_PER_S, feed=feed)
+    lost = [(job.index, job.end_ns // MS) for job in run.jobs if job.reason == "lost"]
+    assert lost == [(10, 1012)]
+    assert entered_in(run) == [("half", "devices", 1010), ("low", "devices", 1020)]
+
+
+def test_a_stage_that_was_slow_and_is_left_out_does_not_keep_the_run_down():
+    without = {"without": ["show"]}
+    spec = made(
+        {"cpu": {"type": "cpu"}},
+        {"critical": ["see"], "levels": {"full": {}, "low": without, "stop": without}},
+        see={"wcet": "10 ms", "deadline": "50 ms"},
+        show={"wcet": "20 ms"},
+    )
+    slow = lambda task, job: (300 if task == "show" and job < 15 else 5) * MS  # noqa: E731
+    run = simulate(spec, until_ns=30 * NS_PER_S, execution=slow)
+    assert [mode for mode, *_ in entered_in(run)] == ["low", "full"]
+
+
+def test_room_above_counts_what_falls_back_on_the_devices_that_are_left():
+    gpus = {"gpu0": {"type": "simulated", "fallback": "gpu1"}, "gpu1": {"type": "simulated"}}
+    levels = {
+        "full": {"devices": 1},
+        "low": {"devices": 1, "without": ["a"]},
+        "stop": {"without": ["a"]},
+    }
+    keys = {"wcet": "55 ms", "queue": 1, "on_miss": "skip_next"}
+    spec = made(
+        gpus,
+        {"devices": ["gpu0", "gpu1"], "critical": ["b"], "levels": levels},
+        a={"device": "gpu0", **keys},
+        b={"device": "gpu1", "deadline": "60 ms", **keys},
+    )
+    run = simulate(spec, until_ns=60 * NS_PER_S, feed=[(NS_PER_S, DeviceLost("gpu0"))])
+    assert [mode for mode, *_ in entered_in(run)] == ["low"]
+
+
+def test_a_stream_with_the_name_of_a_device_is_none():
+    spec = made(
+        {"cam": {"type": "simulated"}, "cpu": {"type": "cpu"}},
+        {
+            "devices": ["cam"],
+            "critical": ["beat"],
+            "levels": {"full": {"devices": 1}, "low": {"without": ["cam"]}},
+        },
+        cam={"device": "cpu"},
+        beat={"device": "cpu"},
+    )
+    run = simulate(spec, until_ns=2 * NS_PER_S, feed=[(500 * MS, StreamLost("cam"))])
+    assert entered_in(run) == []
+
+
+def test_bounds_with_overheads_are_those_of_the_variant_of_the_first_level():
+    levels = {"full": {"stages": {"see": {"variant": "big"}}}, "stop": {}}
+    spec = made(
+        {"cpu": {"type": "simulated"}},
+        {"critical": ["see"], "levels": levels},
+        see={"deadline": "90 ms", "variants": {"big": {"wcet": "10 ms"}}},
+    )
+    costs = {"cpu": OverheadSpec(release_ns=MS, decision_ns=MS, switch_ns=MS, launch_ns=MS)}
+    run = simulate(spec, until_ns=NS_PER_S, overheads=costs)
+    longest_ns = max(job.response_ns for job in run.jobs)
+    assert longest_ns > 10 * MS
+    assert longest_ns <= bounds(spec, costs).stages["see"].ns
+
+
+def test_a_pipeline_too_large_to_analyse_begins_at_once(monkeypatch):
+    monkeypatch.setattr(supervision, "analyse", lambda _: pytest.fail("it is too large"))
+    monkeypatch.setattr(supervision, "is_too_large", lambda _: True)
+    assert supervisor_of(spec_of_gpu()) is not None
+
+
 # What is refused
 
 
@@ -279,15 +387,30 @@ def test_orders_reach_a_live_run(make_pipeline):
         ({"full": {}}, "expected 2 to 16 levels, found 1"),
         ({"full": {"devices": 1}, "stop": {}}, "expected 0 to 0 devices"),
         ({"full": {}, "stop": {"without": ["sea"]}}, "no stage named 'sea'; did you mean 'see'?"),
-        ({"full": {}, "stop": {"without": ["see"]}}, "it leaves out every stage"),
+        ({"full": {}, "stop": {"without": ["see", "beat"]}}, "it leaves out every stage"),
         ({"full": {}, "stop": {"stages": {"see": {"variant": "ligt"}}}}, "did you mean 'light'?"),
         ({"full": {}, "stop": {"stages": {"see": {"rate": "2 Hz"}}}}, "say 'every'"),
         ({"full": {}, "stop": {"stages": {"see": {"every": 0}}}}, "expected 1 or more, found 0"),
+        ({"full": {}, "stop": {"stages": {"beat": {"rate": "-5 ms"}}}}, "more than 0, found -5 ms"),
+        ({"full": {}, "stop": {"stages": {"beat": {"rate": "0 ms"}}}}, "more than 0, found 0 ns"),
+        (
+            {"full": {}, "stop": {"stages": {"see": {"copies": 2}}}},
+            "only a stage with 'redundancy'",
+        ),
     ],
 )
 def test_levels_that_mean_nothing_are_refused(laddered, levels, told):
+    pipeline = laddered(levels=levels)
+    pipeline.add(lambda: 0, name="beat", period="100 ms", wcet="1 ms", deadline="50 ms")
     with pytest.raises(SpecError, match=told.replace("?", r"\?")):
-        laddered(levels=levels).spec  # noqa: B018 - it is what is asked for
+        pipeline.spec  # noqa: B018 - it is what is asked for
+
+
+def test_a_device_that_is_counted_twice_is_refused():
+    levels = {"full": {"devices": 2}, "low": {}}
+    with pytest.raises(SpecError, match="given twice"):
+        made({"gpu": {"type": "cpu"}}, {"devices": ["gpu", "gpu"], "levels": levels,
+                                        "critical": ["beat"]}, beat={})  # fmt: skip
 
 
 def test_periodic_sources_feed_a_simulation_under_a_ladder(laddered):

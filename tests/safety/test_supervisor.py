@@ -4,8 +4,8 @@ import pytest
 
 import avrt
 from avrt.model.commands import Record
-from avrt.model.events import ModeRequested, Ordered
-from avrt.model.records import FaultRecord, JobRecord, MissRecord, ResourceRecord, VoteRecord
+from avrt.model.events import DeviceBack, DeviceLost, ModeRequested, Ordered
+from avrt.model.records import FaultRecord, JobRecord, MissRecord, VoteRecord
 from avrt.safety.supervisor import TICK_NS, Supervisor
 from avrt.units import NS_PER_MS, NS_PER_S
 
@@ -57,6 +57,10 @@ class Run:
             self.until(at_ns)
             self.supervisor.heard(at_ns, [], [Record(record)])
 
+    def device(self, at_ns, event):
+        self.until(at_ns)
+        self.supervisor.heard(at_ns, [event], [])
+
     def order(self, *orders):
         self.supervisor.heard(self.supervisor.next_ns, [Ordered(order) for order in orders], [])
 
@@ -83,7 +87,7 @@ def test_jobs_that_are_met_ask_for_nothing():
 def test_a_lost_device_is_a_request_at_the_next_tick():
     run = Run()
     run.steady(0, 3)
-    run.tell(ResourceRecord("gpu", 303 * NS_PER_MS, "lost"))
+    run.device(303 * NS_PER_MS, DeviceLost("gpu"))
     run.until(310 * NS_PER_MS)
     assert run.requests == [(310, "light", "devices")]
     assert run.supervisor.level == "light"
@@ -91,7 +95,7 @@ def test_a_lost_device_is_a_request_at_the_next_tick():
 
 def test_devices_that_levels_do_not_count_change_nothing():
     run = Run()
-    run.tell(ResourceRecord("cpu", 5 * NS_PER_MS, "lost"))
+    run.device(5 * NS_PER_MS, DeviceLost("cpu"))
     run.until(NS_PER_S // 4)
     assert run.requests == []
 
@@ -196,9 +200,9 @@ def test_up_needs_room_for_what_jobs_take_now():
     spec = make_spec()
     slow, quick = Run(spec), Run(spec)
     for run, took_ns in ((slow, 30 * NS_PER_MS), (quick, 9 * NS_PER_MS)):
-        run.tell(ResourceRecord("gpu", 1, "lost"))
+        run.device(1, DeviceLost("gpu"))
         run.until(TICK_NS)
-        run.tell(ResourceRecord("gpu", TICK_NS + 1, "back"))
+        run.device(TICK_NS + 1, DeviceBack("gpu"))
         run.steady(1, 80, took_ns=took_ns)
     assert [mode for _, mode, _ in slow.requests] == ["light"]
     assert [mode for _, mode, _ in quick.requests] == ["light", "full"]
@@ -206,9 +210,9 @@ def test_up_needs_room_for_what_jobs_take_now():
 
 def test_a_level_that_is_known_to_miss_is_not_gone_up_to():
     run = Run(admitted=(False, True, True))
-    run.tell(ResourceRecord("gpu", 1, "lost"))
+    run.device(1, DeviceLost("gpu"))
     run.until(TICK_NS)
-    run.tell(ResourceRecord("gpu", TICK_NS + 1, "back"))
+    run.device(TICK_NS + 1, DeviceBack("gpu"))
     run.steady(1, 200, took_ns=9 * NS_PER_MS)
     assert [mode for _, mode, _ in run.requests] == ["light"]
 
@@ -229,5 +233,5 @@ def test_an_order_leads_to_the_last_level_which_only_a_standing_vehicle_leaves_a
 
 def test_a_request_says_which_mode_and_why():
     run = Run()
-    run.tell(ResourceRecord("gpu", 1, "lost"))
+    run.device(1, DeviceLost("gpu"))
     assert run.supervisor.step() == ModeRequested("light", "devices")
