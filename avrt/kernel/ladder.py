@@ -6,7 +6,8 @@ the kernel's business (`avrt.safety.supervisor`); what it does then:
 
 * Everything that is released in that instant still is as before; then the mode is entered, and the
   dispatch pass of the instant is the first under it.
-* Jobs of stages that are left out and have not started are shed; what runs goes on to its end, and
+* Jobs that have not started are shed where their stage is left out, or where they are late already,
+  so that a level does not begin with what another left behind; what runs goes on to its end, and
   what it makes is published.
 * A stage's stream goes to the device of its variant; jobs not yet started follow, and take the
   variant, the wcet and the budget of their start. Due times do not change after the release.

@@ -90,15 +90,20 @@ class Streams:
         """Let every task belong where the mode says, and what waits be ordered as it says."""
         for task in self._tasks:
             parameters = mode.parameters[task.index]
-            if not parameters.runs:
-                while task.waiting:
-                    self._lifecycle.end(task.waiting.popleft(), "shed", "mode")
-            elif not task.route:
+            self._shed(task, all_of_them=not parameters.runs)
+            if parameters.runs and not task.route:
                 task.home = self._devices[parameters.device]
                 if not task.hung:
                     self._settle(task)
         for device in self._devices.values():
             device.renew(mode)
+
+    def _shed(self, task: Task, *, all_of_them: bool) -> None:
+        """Shed what has not begun: all jobs, or those that are late already."""
+        now_ns = self._state.now_ns
+        waiting = task.waiting
+        while waiting and (all_of_them or waiting[0].due_ns < now_ns):
+            self._lifecycle.end(waiting.popleft(), "shed", "mode")
 
     def _settle(self, task: Task) -> None:
         """Let what waits do so where the task belongs, or end it if that is nowhere."""

@@ -133,6 +133,16 @@ def test_a_stage_may_leave_out_messages_without_a_ladder():
     assert [r.release_ns for r in bench.all_records(JobRecord)] == [0, 20]
 
 
+def test_what_is_late_already_and_has_not_begun_is_shed_when_a_level_is_entered():
+    bench = ladder(stage("see", "lidar", deadline_ns=10), down=[StageLevel(stage="see", every=1)])
+    for at_ns in (0, 1, 12):
+        bench.arrive(at_ns, "lidar")
+    bench.at(13, DOWN)
+    assert bench.outcomes() == [(1, "shed", "mode")]
+    bench.complete(14, 0)
+    assert bench.dispatch().job == 2
+
+
 def test_what_a_stage_said_before_it_was_left_out_is_not_sampled():
     see = stage("see", "lidar", sampled("log", optional=True))
     bench = ladder(stage("log", "radar"), see, without=["log"])
@@ -303,7 +313,8 @@ def test_what_is_left_out_neither_starts_nor_is_released(scenario):
     for job in trace.jobs().values():
         if job.reason == "mode":
             assert job.start_ns is None
-            assert any(job.stage not in stages for stages in runs.values())
+            left_out = any(job.stage not in stages for stages in runs.values())
+            assert left_out or job.due_ns < job.end_ns
 
 
 @examples(40)
@@ -377,7 +388,8 @@ def test_modes_that_change_nothing_change_no_job(scenario):
     plain = replace(spec, ladder=None)
     assert all(stage.every == 1 for stage in plain.stages)
     trace, other = drive(replace(scenario, spec=spec)), drive(replace(scenario, spec=plain))
-    assert trace.jobs() == other.jobs()
+    if not any(job.reason == "mode" for job in trace.jobs().values()):
+        assert trace.jobs() == other.jobs()
 
 
 # What was found wrong
