@@ -6,6 +6,7 @@ from reading_pages import Read
 from small_stages import keep_to
 
 from avrt.cli import main
+from avrt.logs.reader import open_log
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.writer import LogWriter
 from avrt.report.summary import read_summary
@@ -120,6 +121,20 @@ def test_few_bad_points_are_dropped_and_a_bad_cloud_is_rejected(guarded, tmp_pat
     assert [m.payload.count for m in seen] == [50, 50, 50, 49, 50, 50, 50]
     sensor = report.data["sensors"]["lidar"]
     assert (sensor["points_dropped"], sensor["rejected"]) == (1, {"nonfinite": 1})
+    assert "1 points dropped that are no numbers" in as_text(report.summary)
+
+
+def test_a_message_that_the_log_lost_is_told(guarded, tmp_path):
+    drive = write_drive(tmp_path / "a.mcap", 30, late_ns={})
+    with open_log(drive) as log, LogWriter(tmp_path / "b.mcap") as copy:
+        for raw in log.messages():
+            if raw.topic != "/lidar" or raw.sequence != 20:
+                copy.add_raw(raw.topic, raw.type, raw.log_ns, bytes(raw.data))
+                continue
+            copy._counts["/lidar"] += 1
+    report = guarded([]).replay(tmp_path / "b.mcap")
+    assert report.data["sensors"]["lidar"]["missing"] == 1
+    assert "no message rejected, 1 missing by its counter" in as_text(report.summary)
 
 
 def test_an_old_message_is_rejected_by_the_age_that_the_file_says(guarded, tmp_path):
@@ -136,6 +151,15 @@ def test_a_clock_that_jumps_costs_one_message_and_no_state(guarded, tmp_path):
     assert len(seen) == 19
     captures = [m.stamp.capture_ns for m in seen]
     assert captures == sorted(captures)
+
+
+def test_stamps_that_begin_anew_are_a_loop_and_no_fault(guarded, tmp_path):
+    seen = []
+    back = dict.fromkeys(range(70, 80), 5_000 * MS)
+    report = guarded(seen).replay(write_drive(tmp_path / "a.mcap", 80, late_ns=back))
+    assert [a["kind"] for a in report.data["log"]["anomalies"]] == ["loop"]
+    assert report.data["sensors"]["lidar"]["rejected"] == {}
+    assert [m.stamp.epoch for m in seen] == [0] * 70 + [1] * 10
 
 
 def test_a_log_played_twice_is_no_fault(guarded, make_drive):
