@@ -27,6 +27,7 @@ FOLDERS = (
     "report",
     "metrics",
     "device",
+    "safety",
 )
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.config.calibration import CALIBRATION_KEYS, fill_calibration
+from avrt.config.guard import GUARD_SHAPE, guard
 from avrt.config.ladder import LADDER_KEYS, ladder
 from avrt.config.node import Node, from_python
 from avrt.config.reader import (
@@ -145,6 +146,8 @@ def _source(source_name: str, node: Node) -> SourceSpec:
         raise node.mapping()["info"].fail("only a camera has 'info'; remove it")
     if "params" in values and "run" not in values:
         raise node.mapping()["params"].fail("these are parameters of a class; add 'run'")
+    if "guard" in values:
+        values["guard"] = guard(node.mapping()["guard"], str(values["type"]))
     return build(SourceSpec, {"name": source_name, **values})
 
 
@@ -183,7 +186,7 @@ def _turns(node: Node) -> tuple[int, ...]:
 
 
 def _as_it_is(node: Node) -> object:
-    return node  # stages are read once the devices are known; calibration fills several fields
+    return node  # stages wait for the devices, a guard for its sensor; calibration fills several
 
 
 SUPPLY_KEYS = (
@@ -274,6 +277,13 @@ SOURCE_KEYS = (
         parameters,
         about="parameters of that class's constructor",
         shape={"type": "object"},
+    ),
+    Key(
+        "guard",
+        "guard",
+        _as_it_is,
+        about="what is asked of each message before a stage gets it: default, or thresholds",
+        shape=GUARD_SHAPE,
     ),
 )
 TABLE_KEYS = (

@@ -1,10 +1,10 @@
 """The flight recorder: always on, bounded, and on disk only around what went wrong.
 
 It takes what a run record takes and keeps the last seconds of it in memory. When something goes
-wrong (a miss, a fault, a device lost or back, another mode), these seconds and those that follow
-are written as a record of their own. What goes wrong meanwhile prolongs it. Everything is bounded:
-seconds and bytes kept, the length of a file, how many files a run may write; incidents after that
-are counted.
+wrong (a miss, a fault, a device lost or back, another mode, a sensor out of use), these seconds
+and those that follow are written as a record of their own. What goes wrong meanwhile prolongs it.
+Everything is bounded: seconds and bytes kept, the length of a file, how many files a run may write;
+incidents after that are counted.
 
 A flight record begins in the middle of a run, so it can be looked at and not verified.
 """
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from avrt.errors import AvrtError, FaultError
 from avrt.exec.runner import guarded
-from avrt.logs.record.run_record import NO_FORM, LeftOut
+from avrt.logs.record.run_record import NO_FORM, SENSORS, LeftOut
 from avrt.metrics.incidents import INCIDENTS, told
+from avrt.model.codec import decode
 from avrt.model.commands import Record as RecordCommand
+from avrt.model.guard import IN_USE, SensorRecord
 from avrt.payload.size import size_bytes
 from avrt.units import NS_PER_S, format_ns
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from avrt.model.commands import Command
     from avrt.model.events import Event
     from avrt.model.message import Message
-    from avrt.model.records import AnyRecord
 
     Write: TypeAlias = Callable[[Record], object]
 
@@ -112,6 +113,10 @@ class FlightRecorder:
 
     def note(self, topic: str, item: object, at_ns: int) -> None:
         self._take(at_ns, 0, lambda record: record.note(topic, item, at_ns))
+        if topic == SENSORS:
+            change = decode(SensorRecord, item)
+            if change.state not in IN_USE:
+                self._incident(at_ns, f"sensor {change.source} is {change.state}")
 
     # What goes wrong
 
@@ -119,7 +124,7 @@ class FlightRecorder:
         """Look for an incident in a call of the kernel."""
         for command in commands:
             if isinstance(command, RecordCommand) and isinstance(command.record, INCIDENTS):
-                self._incident(at_ns, command.record)
+                self._incident(at_ns, told(command.record))
                 return
 
     def close(self) -> None:
@@ -128,8 +133,8 @@ class FlightRecorder:
             self._attempt(self._file.close)
             self._file = None
 
-    def _incident(self, at_ns: int, record: AnyRecord) -> None:
-        if self._file is None and not self._begin(at_ns, told(record)):
+    def _incident(self, at_ns: int, what: str) -> None:
+        if self._file is None and not self._begin(at_ns, what):
             self.unwritten += 1
             return
         self._until_ns = min(at_ns + self._limits.after_ns, self._began_ns + self._limits.file_ns)

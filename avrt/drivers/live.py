@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from avrt import clock
 from avrt.drivers.backlog import Passing
 from avrt.drivers.execution import MeasuredTiming
+from avrt.drivers.gate import GRACE_NS
 from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.mailbox import Mailbox
 from avrt.drivers.recorder import Recorder
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 LOOK_NS = 250 * NS_PER_MS
+LISTEN_NS = 10 * NS_PER_MS  # between two looks at a sensor that is silent
 CLOSE_SECONDS = 1.0
 
 
@@ -244,9 +246,15 @@ class _Run:
         letter = None if self._loop.is_over(now_ns) else self._boxes[name].take()
         if letter is None:
             return ()
-        message, item = letter
-        self._recorder.input(item)
-        return (self._worker.arrival(message),)
+        message, seen = letter
+        self._recorder.input(seen.item)
+        return (self._worker.arrival(message),) if self._worker.gate.admits(seen) else ()
+
+    def _listened(self, now_ns: int) -> Sequence[Event]:
+        """Tell the gate how late it is, once what came by then is surely here."""
+        if not self._loop.is_over(now_ns):
+            self._worker.gate.until(now_ns - GRACE_NS)
+        return ()
 
     # On the threads of feeds
 
@@ -273,7 +281,8 @@ class _Run:
     def _deliver(self, feed: Feed, item: SourceMessage) -> None:
         while feed.aside:
             self._recorder.aside(feed.aside.popleft())
-        self._boxes[item.source].put((message_of(item), item))
+        seen = self._worker.gate.look_at(item)
+        self._boxes[item.source].put((message_of(seen.item), seen))
         self._inbox.put(partial(self._arrived, item.source))
 
     # On the caller's thread
@@ -286,6 +295,8 @@ class _Run:
             if until_ns is not None and self._wall.started.is_set() and now_ns >= until_ns:
                 self._stop()
                 until_ns = None
+            if (alarm_ns := self._alarm_ns()) is not None and now_ns >= alarm_ns:
+                self._inbox.put(self._listened)
             self._host.note(self._recorder, self._wall)
             if look is not None:
                 self._backlog.put(partial(self._take_stock, now_ns))
@@ -311,9 +322,19 @@ class _Run:
         return {name: box.dropped for name, box in self._boxes.items() if box.dropped}
 
     def _wait_ns(self, until_ns: int | None) -> int:
-        if until_ns is None or not self._wall.started.is_set():
+        if not self._wall.started.is_set():
             return LOOK_NS
-        return max(0, min(LOOK_NS, self._wall.host_left_ns(until_ns)))
+        waits = [LOOK_NS]
+        if until_ns is not None:
+            waits.append(self._wall.host_left_ns(until_ns))
+        if (alarm_ns := self._alarm_ns()) is not None:
+            waits.append(max(LISTEN_NS, self._wall.host_left_ns(alarm_ns)))
+        return max(0, min(waits))
+
+    def _alarm_ns(self) -> int | None:
+        """Return when the driver is to tell the gate how late it is, if nothing comes."""
+        alarm_ns = self._worker.gate.alarm_ns
+        return None if alarm_ns is None else alarm_ns + GRACE_NS
 
     def _stop(self) -> None:
         self._stopped.set()

@@ -12,10 +12,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from avrt.logs.merge import SourceMessage
+    from avrt.drivers.gate import Seen
     from avrt.model.message import Message
 
-    Letter = tuple[Message[object], SourceMessage]
+    Letter = tuple[Message[object], Seen]
 
 QUEUE_MAX = 8
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
 from avrt.drivers.draft import Draft, draft_of, epoch_of
+from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
 from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
@@ -72,6 +73,7 @@ class StageWorker:
         device_lost: is told of each device that breaks.
         stream_hung: is told of each task whose stream hung.
         digest: of all published payloads; None where none is made.
+        gate: what every message passes.
         hang_timeout_ns: host time after which a stage counts as hung.
     """
 
@@ -109,6 +111,7 @@ class StageWorker:
         self.device_lost: Callable[[str], None] | None = None
         self.stream_hung: Callable[[str], None] | None = None
         self.interrupts = Interrupts()
+        self.gate = Gate(spec, figures, recorder)
         self._handles = count()
         self._messages: dict[int, Message[object]] = {}
         self._drafts: dict[int, Draft] = {}
@@ -184,14 +187,17 @@ class StageWorker:
     def feed(
         self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
     ) -> Iterator[tuple[int, Event]]:
-        """Yield the log's messages as arrivals; damage ends the feed and is kept."""
+        """Yield the log's messages as arrivals, those that the gate admits; damage is kept."""
         try:
             for item in log:
                 self._recorder.input(item)
                 self.interrupts.check()
                 if progress is not None:
                     progress(item.log_ns)
-                yield item.log_ns, self.arrival(message_of(item))
+                self.gate.until(item.log_ns)
+                seen = self.gate.look_at(item)
+                if self.gate.admits(seen):
+                    yield item.log_ns, self.arrival(message_of(seen.item))
         except InputError as damage:
             self.damage = damage
 

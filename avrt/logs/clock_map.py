@@ -62,11 +62,13 @@ class ClockMap:
         offset_ns: added to its stamps; None until the first message tells.
         period_ns: as the user declared it, or None.
         epoch: how often its stamps began anew.
+        jumped: the newest message had a `stamp_jump`.
     """
 
     offset_ns: int | None = None
     period_ns: int | None = None
     epoch: int = 0
+    jumped: bool = False
     _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
@@ -80,6 +82,7 @@ class ClockMap:
         Messages are given in the order of the log; `tell` takes the kind and detail of what is odd.
         """
         lag_ns = log_ns - stamp_ns
+        self.jumped = False
         if self.offset_ns is None:
             self.offset_ns = _estimate_offset_ns(lag_ns, tell)
         if self._stamp_ns is None:
@@ -124,6 +127,7 @@ class ClockMap:
             tell("loop", f"stamps go back {size} to where they were before; state begins anew")
             self._begin_epoch()
         else:
+            self.jumped = True
             way = "ahead of" if jump_ns > 0 else "back against"
             tell("stamp_jump", f"stamps jump {size} {way} the log{_suspect(jump_ns)}")
         self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))

@@ -51,6 +51,7 @@ class SourceMessage:
         raw: the message as the log has it, absolute log time included; moved into its pass.
         raw_info: the CameraInfo that came since the source's last image, likewise, or None.
         epoch: how often the source's clock had begun anew.
+        jumped: its clock jumped against the log's just before.
     """
 
     source: str
@@ -63,6 +64,7 @@ class SourceMessage:
     raw: RawMessage
     raw_info: RawMessage | None = None
     epoch: int = 0
+    jumped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +321,7 @@ class MergedLog:
             raw=self._moved(raw),
             raw_info=source.raw_info,
             epoch=source.clock.epoch,
+            jumped=decoded.stamp_valid and source.clock.jumped,
         )
         source.raw_info = None
         source.delivered += 1

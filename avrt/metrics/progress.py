@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from avrt.metrics.run import RunFigures
+    from avrt.model.guard import SensorState
 
 RECENT = 100
 
@@ -39,6 +40,7 @@ class Progress:
         dropped: by source, messages that gave way to newer ones.
         lost: devices and streams that are lost now.
         host: what the host gave lately, and what it granted, a line each.
+        sensors: those that are not ok, and what they are.
     """
 
     at_ns: int
@@ -48,6 +50,7 @@ class Progress:
     faults: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     host: tuple[str, ...] = ()
+    sensors: Mapping[str, SensorState] = field(default_factory=dict)
 
 
 def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -> Progress:
@@ -63,7 +66,9 @@ def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -
         else:
             lost.pop(record.name, None)
     faults = dict(figures.faults)
-    return Progress(at_ns, stages, recent(driver_late_ns), tuple(lost), faults)
+    sensors = {name: s.state for name, s in figures.sensors.items() if s.state != "ok"}
+    late = recent(driver_late_ns)
+    return Progress(at_ns, stages, late, tuple(lost), faults, sensors=sensors)
 
 
 def recent(figure: Distribution) -> dict[str, int | None]:

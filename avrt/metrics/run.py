@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from avrt.metrics.assumptions import Assumptions
 from avrt.metrics.distribution import Distribution
+from avrt.metrics.sensors import SensorFigures
 from avrt.metrics.streams import Streams
 from avrt.metrics.votes import VoteFigures
 from avrt.model.commands import Dispatch, Record
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from avrt.model.commands import Command
     from avrt.model.events import Event
+    from avrt.model.guard import FlawRecord, SensorRecord
     from avrt.model.scenario import OverheadSpec
     from avrt.model.spec import PipelineSpec
 
@@ -238,6 +240,7 @@ class RunFigures:
         self.stages = {stage.name: StageFigures(is_whole=is_whole) for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}
         self.streams = Streams(spec)
+        self.sensors: dict[str, SensorFigures] = {}
         self.misses: list[MissRecord] = []
         self.miss_count = 0
         self.modes: list[ModeRecord] = []
@@ -256,6 +259,14 @@ class RunFigures:
             self.add(command.record)
         elif isinstance(command, Dispatch):
             self.stage_of(command.task).seen(command.task, command.index)
+
+    def sensor(self, record: SensorRecord) -> None:
+        """Take in the state of a sensor with a guard, at the beginning or when it changes."""
+        self.sensors.setdefault(record.source, SensorFigures()).change(record)
+
+    def flaw(self, record: FlawRecord) -> None:
+        """Take in a message that was not as it should be."""
+        self.sensors.setdefault(record.source, SensorFigures()).flaw(record)
 
     def add(self, record: AnyRecord) -> None:  # noqa: C901, PLR0912 - one case a record
         """Take in one record."""
@@ -317,6 +328,7 @@ class RunFigures:
                 {"mode": m.mode, "at_ns": m.at_ns, "cause": m.cause, "entered": m.entered}
                 for m in self.modes
             ],
+            "sensors": {name: sensor.summary() for name, sensor in self.sensors.items()},
             "faults": dict(sorted(self.faults.items())),
             "resources": [
                 {"name": r.name, "at_ns": r.at_ns, "state": r.state} for r in self.resources

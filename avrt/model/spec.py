@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from avrt.model.frames import TransformSpec  # noqa: TC001 - the codec reads the fields' types
+from avrt.model.guard import GuardSpec  # noqa: TC001 - likewise
 from avrt.model.ladder import LadderSpec, VariantSpec  # noqa: TC001 - likewise
 from avrt.model.supply import Supply  # noqa: TC001 - likewise
 
@@ -88,6 +89,7 @@ class SourceSpec:
         latency_ns: from a capture to its message's arrival at least; what comes on top of it is the
             jitter of the stages that it releases.
         run: the class of a live source that reads the sensor; "" for one that a log or a bus feeds.
+        guard: what is asked of each of its messages; None where nothing is.
     """
 
     name: str
@@ -100,6 +102,7 @@ class SourceSpec:
     latency_ns: int = 0
     run: str = ""
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
+    guard: GuardSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

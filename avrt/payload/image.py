@@ -59,6 +59,29 @@ class Image:
         with PillowImage.open(io.BytesIO(self.data.tobytes())) as picture:
             return np.asarray(picture.convert("RGB"))
 
+    def grey(self, side_px: int) -> tuple[NDArray[np.uint8], int]:
+        """Return (h, w) uint8 grey levels of a sample of the pixels, and how many pixels there are.
+
+        The sample has `side_px` rows or columns, whichever are fewer, or up to twice as many. Raw
+        colours are taken by their green part; a JPEG is decoded no larger than it takes.
+
+        Raises:
+            OSError, ValueError, SyntaxError: the data is no image, or it is cut off.
+        """
+        if self.encoding in {"rgb8", "bgr8", "mono8"}:
+            channels = 1 if self.encoding == "mono8" else 3
+            raw = self.data.reshape(self.height_px, self.width_px, channels)
+            return _sample(raw[..., channels // 2], side_px), self.width_px * self.height_px
+        with PillowImage.open(io.BytesIO(self.data.tobytes())) as picture:
+            size = picture.width * picture.height
+            picture.draft("L", (side_px, side_px))
+            return _sample(np.asarray(picture.convert("L")), side_px), size
+
+
+def _sample(grey: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
+    step = max(1, min(grey.shape) // side_px)
+    return grey[::step, ::step]
+
 
 @dataclass(frozen=True, slots=True)
 class ImageBoxes:

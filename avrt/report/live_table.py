@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from avrt.model.guard import IN_USE
 from avrt.report.terminal import OUTCOME_STYLES
 from avrt.units import NS_PER_MS, NS_PER_S
 
@@ -55,6 +56,9 @@ def _notes(progress: Progress) -> list[Text]:
     for name, count in progress.dropped.items():
         notes.append(Text(f"{name}: {count} messages dropped", style="red"))
     notes += [Text(f"{name} is lost", style="bold red") for name in progress.lost]
+    for name, state in progress.sensors.items():
+        style = "yellow" if state in IN_USE else "bold red"
+        notes.append(Text(f"sensor {name} is {state}", style=style))
     for fault, count in progress.faults.items():
         notes.append(Text(f"fault {fault} ({count}x)", style="red"))
     return notes

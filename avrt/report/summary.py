@@ -14,13 +14,15 @@ from avrt.logs.raw import Anomaly
 from avrt.logs.record.journal import parse_entry
 from avrt.logs.record.recorded import FLIGHT, WHAT_IF, read_overheads, read_pipeline
 from avrt.logs.record.run_file import RunFile
-from avrt.logs.record.run_record import EXECUTION
+from avrt.logs.record.run_record import EXECUTION, FLAWS, SENSORS
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.incidents import INCIDENTS, told
 from avrt.metrics.levels import level_figures
 from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
+from avrt.model.codec import decode, from_json
 from avrt.model.commands import Record
+from avrt.model.guard import FlawRecord, SensorRecord
 from avrt.report.bounds import BoundsCheck, check_bounds
 
 if TYPE_CHECKING:
@@ -197,6 +199,7 @@ def read_summary(path: str | Path) -> RunSummary:
         )
         _read_journal(run, summary)
         _read_execution(run, summary)
+        _read_sensors(run, summary)
         summary.complete = run.complete and run.result is not None
         if run.result is not None:
             _read_result(run.result, summary)
@@ -252,6 +255,24 @@ def _read_execution(run: RunFile, summary: RunSummary) -> None:
         except UNUSABLE as error:
             summary.damage.append(f"execution {line.index} cannot be used: {error!r}")
             return
+
+
+def _read_sensors(run: RunFile, summary: RunSummary) -> None:
+    """Take in what guards noted; what is damaged or of no guard is told."""
+    figures = summary.figures
+    for topic in (SENSORS, FLAWS):
+        for line in run.lines(topic):
+            try:
+                if line.damaged:
+                    raise ValueError("expected undamaged notes, found a wrong CRC")
+                data = from_json(line.text)
+                if topic == SENSORS:
+                    figures.sensor(decode(SensorRecord, data))
+                else:
+                    figures.flaw(decode(FlawRecord, data))
+            except UNUSABLE as error:
+                summary.damage.append(f"note {line.index} of {topic} cannot be used: {error!r}")
+                break
 
 
 def _read_result(result: Mapping[str, str], summary: RunSummary) -> None:

@@ -15,6 +15,7 @@ from avrt.logs.record.recorded import FLIGHT
 from avrt.metrics.load import overload_warnings
 from avrt.model.levels import first_level
 from avrt.report.levels import level_notes
+from avrt.report.sensors import sensor_notes
 from avrt.report.streams import host_notes, lateness_note, side_by_side, streams_table
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
@@ -240,6 +241,7 @@ def notes(summary: RunSummary) -> Iterator[Text]:
     yield from level_notes(summary)
     yield from _conditions_notes(summary)
     yield from input_notes(summary)
+    yield from sensor_notes(summary.figures)
     yield from lateness_note(summary)
     yield from host_notes(summary)
     for fault, count in summary.figures.faults.items():

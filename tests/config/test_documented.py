@@ -13,6 +13,7 @@ from avrt.config import (
     execution,
     expectations,
     faults,
+    guard,
     ladder,
     overheads,
     pipeline,
@@ -26,8 +27,8 @@ SCENARIO = (DOCS / "scenario.md").read_text(encoding="utf-8")
 TABLES = {
     "top level": pipeline.PIPELINE_KEYS,
     "device": (*pipeline.DEVICE_KEYS, *pipeline.SUPPLY_KEYS),
-    "source": pipeline.SOURCE_KEYS,
     "stage": (*stage_keys.STAGE_KEYS, *stage_keys.VARIANT_KEYS),
+    "source": (*pipeline.SOURCE_KEYS, *guard.GUARD_KEYS),
     "chain": pipeline.CHAIN_KEYS,
     "a table": pipeline.TABLE_KEYS,
     "a ladder": (*ladder.LADDER_KEYS, *ladder.LEVEL_KEYS, *ladder.STAGE_LEVEL_KEYS),

@@ -21,7 +21,7 @@ MISTAKES = [
         "{type: lidar, wcet: 3 ms}",
         (
             "7: sources.top: unknown key 'wcet'; known are type, topic, info, rate, frame, "
-            "clock_offset, latency, run, params"
+            "clock_offset, latency, run, params, guard"
         ),
     ),
     (

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.logs.raw import Channel, RawMessage
+from avrt.logs.record.run_record import SENSORS
+from avrt.model.codec import encode
 from avrt.model.commands import Record
+from avrt.model.guard import SensorRecord
 from avrt.model.message import Message, Stamp
 from avrt.model.records import FaultRecord
 
@@ -149,3 +152,10 @@ def test_a_live_run_without_a_record_leaves_one_of_its_miss(make_drive, make_pip
     assert "failing failed: exception" in str(avrt.Report(summary))
     with pytest.raises(InputError, match="found a flight record"):
         verify(path)
+
+
+@pytest.mark.parametrize(("state", "files"), [("ok", 0), ("blocked", 0), ("blind", 1)])
+def test_a_sensor_out_of_use_is_an_incident(tmp_path, state, files):
+    flown = Flown(tmp_path / "none", FlightLimits())
+    flown.recorder.note(SENSORS, encode(SensorRecord("camera", 5, state, "ok")), 5)
+    assert [file.what for file in flown.files] == ["sensor camera is blind"] * files

@@ -5,6 +5,7 @@ from rich.console import Console
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.progress import RECENT, Progress, StageProgress, progress_of, recent
 from avrt.metrics.run import RunFigures
+from avrt.model.guard import SensorRecord
 from avrt.model.records import JobRecord, ResourceRecord
 from avrt.model.spec import DeviceSpec, PipelineSpec, StageSpec
 from avrt.report.live_table import live_table
@@ -35,6 +36,8 @@ def test_it_shows_outcomes_recent_responses_and_what_is_wrong():
     figures.add(ResourceRecord("gpu", 5, "lost"))
     figures.add(ResourceRecord("npu", 6, "lost"))
     figures.add(ResourceRecord("npu", 7, "back"))
+    figures.sensor(SensorRecord("camera", 8, "blind", "ok"))
+    figures.sensor(SensorRecord("radar", 0, "ok", "ok"))
     late = Distribution()
     late.add(2 * MS)
     text = shown(progress_of(figures, 3_500 * MS, late))
@@ -43,6 +46,8 @@ def test_it_shows_outcomes_recent_responses_and_what_is_wrong():
     assert "driver late at planned instants, last 100: 2.0/2.0/2.0 ms" in text
     assert "gpu is lost" in text
     assert "npu" not in text
+    assert "sensor camera is blind" in text
+    assert "radar" not in text
 
 
 def test_it_shows_what_was_dropped_and_how_the_host_is():

@@ -13,6 +13,7 @@ from avrt.logs.raw import Anomaly
 from avrt.metrics.resources import Level, ResourceLoad
 from avrt.metrics.run import RunFigures
 from avrt.model.events import DeviceLost, Failed
+from avrt.model.guard import FlawRecord, SensorRecord
 from avrt.model.records import (
     ChainBroken,
     FaultRecord,
@@ -53,6 +54,8 @@ def full_summary():
         SyncRecord("it", 9, ("cloud",)),
     ):
         figures.add(record)
+    figures.sensor(SensorRecord("lidar", 9, "stuck", "ok"))
+    figures.flaw(FlawRecord("lidar", 3, 9, "stuck"))
     return RunSummary(
         spec,
         figures,
@@ -95,6 +98,7 @@ def test_the_keys_of_every_part_are_documented():
         "not_recorded{stage}": data["not_recorded"]["it"],
         "streams{name}": {**data["streams"]["it"], **data["streams"]["it"]["gaps_ns"]},
         "flight": data["flight"],
+        "sensors{source}": {**data["sensors"]["lidar"], **data["sensors"]["lidar"]["changes"][0]},
         "host": {**data["host"], **data["host"]["levels"], **data["host"]["misses"]},
     }
     parts["host"] |= data["host"]["levels"]["process_cores"]

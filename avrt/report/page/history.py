@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.logs.record.journal import parse_entry
-from avrt.logs.record.run_record import EXECUTION
+from avrt.logs.record.run_record import EXECUTION, SENSORS
 from avrt.metrics.streams import gap_before
+from avrt.model.codec import decode, from_json
 from avrt.model.commands import Dispatch, Preempt, Record, Resume
 from avrt.model.events import Arrived, Completed, Failed, Hung, SegmentEnded
+from avrt.model.guard import SensorRecord
 from avrt.model.records import ChainBroken, ChainRecord, JobRecord, MissRecord
 from avrt.report.page.density import Density
-from avrt.report.page.marks import Mark, mark_of
+from avrt.report.page.marks import Mark, mark_of, sensor_mark
 from avrt.report.page.messages import Messages
 from avrt.report.page.sieve import Sieve
 from avrt.report.summary import UNUSABLE
@@ -48,6 +50,17 @@ class Piece(NamedTuple):
     start_ns: int
     end_ns: int
     device: str
+
+
+class Outage(NamedTuple):
+    """One stretch in which a sensor was out of use, or its lens blocked; pipeline ns.
+
+    `end_ns` is None where the run ended before it did.
+    """
+
+    start_ns: int
+    end_ns: int | None
+    state: str
 
 
 @dataclass(slots=True)
@@ -112,6 +125,7 @@ class History:
         self.broken: Sieve[ChainBroken] = Sieve(MARKS_MAX)
         self.marks: Sieve[Mark] = Sieve(MARKS_MAX)
         self.messages = {source.name: Messages(source.period_ns) for source in spec.sources}
+        self.outages: dict[str, list[Outage]] = {source.name: [] for source in spec.sources}
         self.near_left_out = 0
         self._near_max = NEAR_MAX // runs
         self._near: list[JobRow] = []
@@ -135,6 +149,7 @@ class History:
     def read(self, run: RunFile) -> None:
         """Take in the journal of a record; what of it cannot be read, the summary tells."""
         self._read_host_times(run)
+        self._read_sensors(run)
         for line in run.journal():
             if line.damaged:
                 continue
@@ -242,3 +257,21 @@ class History:
                 self._host_ns[str(item["task"]), int(item["index"])] = int(item["host_ns"])
             except UNUSABLE:
                 continue
+
+    def _read_sensors(self, run: RunFile) -> None:
+        """Take in the states of sensors; notes that cannot be used, the summary tells."""
+        for line in run.lines(SENSORS):
+            try:
+                self._sensor(decode(SensorRecord, from_json(line.text)))
+            except UNUSABLE:
+                continue
+
+    def _sensor(self, record: SensorRecord) -> None:
+        if record.state == record.was:
+            return
+        self.marks.add(sensor_mark(record))
+        outages = self.outages[record.source]
+        if outages and outages[-1].end_ns is None:
+            outages[-1] = outages[-1]._replace(end_ns=record.at_ns)
+        if record.state != "ok" and len(outages) < MARKS_MAX:
+            outages.append(Outage(record.at_ns, None, record.state))

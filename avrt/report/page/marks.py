@@ -17,6 +17,7 @@ from avrt.model.records import (
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
+    from avrt.model.guard import SensorRecord
     from avrt.model.records import AnyRecord
 
 
@@ -25,9 +26,9 @@ class Mark(NamedTuple):
 
     Attributes:
         kind: what its symbol is: "resource", "mode", "fault", "window", "overrun", "start_late",
-            "incomplete" or "vote".
-        task: the task, stage, device or stream that it concerns, or the level that is entered;
-            empty for the whole run.
+            "incomplete", "vote" or "sensor".
+        task: the task, stage, source, device or stream that it concerns, or the level that is
+            entered; empty for the whole run.
         text: what happened, for a person.
     """
 
@@ -68,3 +69,9 @@ def mark_of(record: AnyRecord) -> Mark | None:  # noqa: PLR0911 - one case a rec
             return Mark("vote", record.at_ns, record.stage, what)
         case _:
             return None
+
+
+def sensor_mark(record: SensorRecord) -> Mark:
+    """Return the mark of a sensor that changed its state."""
+    what = f"sensor {record.source}: {record.state}, was {record.was}"
+    return Mark("sensor", record.at_ns, record.source, what)

@@ -182,6 +182,7 @@ def _sources(summary: RunSummary, history: History) -> list[dict[str, object]]:
                 "arrivals": [at_ns for at_ns, _ in messages.times.items],
                 "gaps": [list(gap) for gap in gaps.items],
                 "gap_count": gaps.seen,
+                "outages": [list(outage) for outage in history.outages[source.name]],
                 "anomalies": _anomalies(summary, source.topic),
             }
         )

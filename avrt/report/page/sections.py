@@ -16,6 +16,7 @@ from avrt.report.page.tables import (
     stage_table,
     topic_table,
 )
+from avrt.report.sensors import sensor_notes
 from avrt.report.terminal import fruitless, input_notes, notes, why_late
 
 if TYPE_CHECKING:
@@ -184,7 +185,11 @@ def inputs(summary: RunSummary) -> Html:
     told = [topic_table(summary)] if summary.topics else []
     elsewhere = [one for one in summary.anomalies if one.topic not in summary.topics]
     lines = [
-        tag("li", f"{a.kind} in {a.topic or 'file'}: {a.detail} ({a.count}x)") for a in elsewhere
+        *(tag("li", line.plain.strip()) for line in sensor_notes(summary.figures)),
+        *(
+            tag("li", f"{a.kind} in {a.topic or 'file'}: {a.detail} ({a.count}x)")
+            for a in elsewhere
+        ),
     ]
     if lines:
         told.append(tag("ul", *lines, class_="lines"))
@@ -216,7 +221,8 @@ def told(runs: Sequence[Named], verdict: Verdict) -> Html:
     parts: list[Html] = []
     for name, summary in runs:
         lines = [*fruitless(summary), *why_late(summary), *notes(summary)]
-        above = {line.plain for line in input_notes(summary)} if name == runs[0][0] else set()
+        inputs_told = (*input_notes(summary), *sensor_notes(summary.figures))
+        above = {line.plain for line in inputs_told} if name == runs[0][0] else set()
         above |= {line.plain for line in host_lines(summary)}
         texts = dict.fromkeys(line.plain.strip() for line in lines if line.plain not in above)
         if not texts:

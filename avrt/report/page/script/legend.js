@@ -5,7 +5,7 @@ function writeLegend() {
   const outcomes = new Set(["met"]);
   for (const jobs of runs) for (const place of jobs.missed) outcomes.add(jobs.run.outcomes[jobs.columns.outcome[place]]);
   const kinds = new Map(Object.keys(OUTCOME_WORDS).filter((one) => outcomes.has(one)).map((one) => [one, one]));
-  const words = { fault: "fault", overrun: "budget overrun", window: "(m,k) broken", start_late: "late start", incomplete: "incomplete set", mode: "mode" };
+  const words = { fault: "fault", overrun: "budget overrun", window: "(m,k) broken", start_late: "late start", incomplete: "incomplete set", mode: "mode", sensor: "sensor out or back" };
   for (const run of data.runs) {
     for (const mark of run.marks) if (words[mark.kind]) kinds.set(mark.kind, words[mark.kind]);
     if (Object.values(run.jobs.more).some((one) => (one.device_ns ?? [null])[0] !== null)) kinds.set("around", "handing over, reporting");

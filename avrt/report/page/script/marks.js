@@ -33,6 +33,7 @@ const SYMBOL_COLOURS = {
   resource: "aborted",
   mode: "accent",
   vote: "soft",
+  sensor: "aborted",
 };
 
 const polygon = (pen, ...points) => {
@@ -99,6 +100,11 @@ const SYMBOL_SHAPES = {
   vote: (pen, x, y, s) => {
     pen.arc(x, y, s * 0.6, 0, 7);
     pen.fill();
+  },
+  sensor: (pen, x, y, s) => {
+    pen.ellipse(x, y, s, s * 0.6, 0, 0, 7);
+    pen.stroke();
+    pen.fillRect(x - 1, y - 1, 2, 2);
   },
 };
 

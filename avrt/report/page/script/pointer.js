@@ -54,6 +54,7 @@ function sourceLines(source, at = null, near = 0) {
   if (source.counts) lines.push(`${source.counts.delivered} of ${source.counts.messages} delivered, ${source.counts.lost} lost`);
   if (at !== null) {
     for (const [from, to] of source.gaps) if (at >= from && at <= to) lines.push(`no message for ${duration(to - from)}`);
+    for (const { from, to, state } of outages(source)) if (at >= from && at <= to) lines.push(`sensor ${state} for ${duration(to - from)}`);
     for (const one of source.anomalies) {
       if (one.at_ns !== null && Math.abs(one.at_ns - at) <= near) lines.push(`${one.kind}: ${one.detail} (${one.count}x)`);
     }

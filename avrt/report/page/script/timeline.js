@@ -71,16 +71,23 @@ function drawSource(pen, row, width) {
   drawGaps(pen, source, middle, 4, (ns) => scaleX(ns, width));
 }
 
-/** Where a source paused, and what was odd about it. */
+/** Where a source paused, when its sensor was out of use, and what was odd about it. */
 function drawGaps(pen, source, middle, half, x) {
   for (const [from, to] of source.gaps) {
     pen.fillStyle = hatch(pen, colour("late"), colour("late-soft"));
     pen.fillRect(x(from), middle - half, Math.max(2, x(to) - x(from)), 2 * half);
   }
+  for (const { from, to } of outages(source)) {
+    pen.fillStyle = hatch(pen, colour("aborted"), colour("aborted-soft"), true);
+    pen.fillRect(x(from), middle - half - 4, Math.max(2, x(to) - x(from)), 3);
+  }
   for (const anomaly of source.anomalies) {
     if (anomaly.at_ns !== null) drawSymbol(pen, "anomaly", x(anomaly.at_ns), middle, 5);
   }
 }
+
+/** The stretches in which a sensor was out of use, or its lens blocked. */
+const outages = (source) => source.outages.map(([from, to, state]) => ({ from, to: to ?? data.to_ns, state }));
 
 /** What belongs to no task: lost devices as stretches, modes and passed chain limits as symbols. */
 function drawEvents(pen, row, width) {

@@ -1,0 +1,146 @@
+"""What a guard looks at in a payload: a few numbers, made on whatever thread the message is on.
+
+Nothing is judged here. Large arrays are sampled: an image at about SIDE x SIDE grey levels, a cloud
+at every STRIDE-th point, so a camera image costs what decoding it that small does and a cloud one
+pass over its points. STRIDE is prime, so that no width of a row and no number of rings divides it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL.Image import DecompressionBombError
+
+from avrt.payload import Fix, Image, Imu, PointCloud, Speed, Targets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from avrt.model.guard import GuardSpec
+
+STRIDE = 97
+WHOLE_BYTES = 1 << 20  # what is smaller is taken into the fingerprint whole
+SIDE = 40
+BLOCKS = 5  # a side; autoware_image_diagnostics divides an image alike
+BROKEN = (OSError, ValueError, SyntaxError, DecompressionBombError)
+"""What decoding an image that is none raises; of a broken PNG, Pillow raises SyntaxError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One payload in numbers.
+
+    Attributes:
+        size: its points or pixels; 1 where it has neither.
+        nonfinite: points that are no numbers.
+        fingerprint: equal where the content is equal to the bit; None where nothing is in it.
+        level: mean grey level of an image, 0 to 255; None of anything else.
+        spread: standard deviation of its grey levels.
+        spreads: the same of each of BLOCKS x BLOCKS blocks.
+        damaged: it is an image that cannot be decoded.
+    """
+
+    size: int = 1
+    nonfinite: int = 0
+    fingerprint: int | None = None
+    level: float | None = None
+    spread: float = 0.0
+    spreads: tuple[float, ...] = ()
+    damaged: bool = False
+
+    @property
+    def share_nonfinite(self) -> float:
+        return self.nonfinite / self.size if self.size else 0.0
+
+    def share_uniform(self, contrast: float) -> float:
+        """Return the share of the blocks whose grey levels spread by less than that."""
+        if not self.spreads:
+            return 0.0
+        return sum(spread < contrast for spread in self.spreads) / len(self.spreads)
+
+
+def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
+    """Return a payload without the points that are no numbers, and what it is in numbers.
+
+    What the guard's thresholds ask nothing of is not looked at. A payload that is to be rejected
+    for its points is not changed.
+    """
+    match payload:
+        case PointCloud():
+            content = _of_cloud(payload)
+            if content.nonfinite and content.share_nonfinite <= spec.nonfinite:
+                return _finite_of(payload), content
+            return payload, content
+        case Image():
+            return payload, _of_image(payload, seen=bool(spec.blind or spec.covered))
+        case _:
+            return payload, _of_small(payload)
+
+
+def _of_cloud(cloud: PointCloud) -> Content:
+    xyz = cloud.xyz
+    with np.errstate(invalid="ignore"):  # infinite either way
+        total = np.sum(xyz, dtype=np.float64)
+    nonfinite = 0 if np.isfinite(total) else cloud.count - int(np.count_nonzero(_finite(xyz)))
+    return Content(cloud.count, nonfinite, _fingerprint(xyz) if cloud.count else None)
+
+
+def _finite(xyz: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(xyz).all(axis=1))
+
+
+def _finite_of(cloud: PointCloud) -> PointCloud:
+    """Return a cloud without the points that are no numbers."""
+    kept = _finite(cloud.xyz)
+    return replace(
+        cloud,
+        xyz=cloud.xyz[kept],
+        intensity=None if cloud.intensity is None else cloud.intensity[kept],
+        seconds=None if cloud.seconds is None else cloud.seconds[kept],
+    )
+
+
+def _of_image(image: Image, *, seen: bool) -> Content:
+    fingerprint = _fingerprint(image.data) if image.data.size else None
+    if not seen:
+        return Content(max(1, image.width_px * image.height_px), 0, fingerprint)
+    try:
+        grey, size = image.grey(SIDE)
+    except BROKEN:
+        return Content(fingerprint=fingerprint, damaged=True)
+    if not grey.size:
+        return Content(0)
+    spreads = tuple(float(block.std()) for block in _blocks(grey))
+    return Content(size, 0, fingerprint, float(grey.mean()), float(grey.std()), spreads)
+
+
+def _blocks(grey: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    rows = np.array_split(grey, BLOCKS)
+    return [block for row in rows for block in np.array_split(row, BLOCKS, axis=1) if block.size]
+
+
+def _of_small(payload: object) -> Content:
+    """Return what is known of the readings of other sensors; none of them is large."""
+    match payload:
+        case Targets():
+            parts = [payload.xy, payload.range_rate, payload.velocity] if payload.count else []
+            data = b"".join(part.tobytes() for part in parts)
+        case Imu():
+            data = payload.acceleration.tobytes() + payload.angular_rate.tobytes()
+        case Fix():
+            data = struct.pack("3d", payload.latitude, payload.longitude, payload.altitude)
+        case Speed():
+            data = struct.pack("2d", payload.speed, payload.yaw_rate)
+        case _:
+            data = b""
+    return Content(fingerprint=zlib.crc32(data) if data else None)
+
+
+def _fingerprint(array: NDArray[np.float32] | NDArray[np.uint8]) -> int:
+    """Return a number that is equal for equal arrays: of all of it, or of a sample of its rows."""
+    sample = array if array.nbytes <= WHOLE_BYTES else array[::STRIDE]
+    return zlib.crc32(sample.tobytes(), len(array) & 0xFFFFFFFF)
