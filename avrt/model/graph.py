@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
-from avrt.model.levels import at_level, check_every, check_ladder, levels_of
+from avrt.model.levels import at_level, check_every, check_ladder, critical_stages, levels_of
 from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
 from avrt.model.table import check_table
@@ -19,6 +19,7 @@ from avrt.units import NS_PER_S, format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from avrt.model.ladder import LevelSpec
     from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, SourceSpec, StageSpec
     from avrt.model.supply import Supply
 
@@ -53,6 +54,8 @@ def check(spec: PipelineSpec) -> None:
         except SpecError as error:
             what = f"at this level, {'.'.join(error.key)}: {error.what}"
             raise SpecError(what, ("ladder", "levels", level.name)) from error
+    for level in levels_of(spec)[:-1]:
+        _check_age(spec, level)
 
 
 def topological_order(spec: PipelineSpec) -> tuple[StageSpec, ...]:
@@ -97,6 +100,19 @@ def _inherited_ns(stage: StageSpec, periods: Mapping[str, int | None]) -> int | 
     if not known or len(known) < len(found):
         return None
     return stage.every * (max(known) if required else min(known))
+
+
+def _check_age(spec: PipelineSpec, level: LevelSpec) -> None:
+    """Refuse a level at which an output would be too old before the next one could come."""
+    assert spec.ladder is not None
+    age_ns = spec.ladder.age_ns_max
+    periods = release_periods(at_level(spec, level))
+    for name in critical_stages(spec):
+        period_ns = periods.get(name)
+        if period_ns is not None and period_ns >= age_ns:
+            period, age = format_ns(period_ns), format_ns(age_ns)
+            what = f"expected more than the {period} from one output of {name!r} to the next at "
+            raise SpecError(f"{what}level {level.name!r}, found {age}", ("ladder", "max_age"))
 
 
 def _check_names(spec: PipelineSpec) -> None:

@@ -23,26 +23,27 @@ CHANGES_SHOWN = 12
 def level_diagram(spec: PipelineSpec) -> str:
     """Return the ladder of a pipeline as a Mermaid state diagram, which GitHub draws."""
     levels = levels_of(spec)
-    lines = ["stateDiagram-v2", f"    [*] --> {levels[0].name}"]
-    for place, level in enumerate(levels[:-1]):
+    lines = ["stateDiagram-v2"]
+    lines += [f'    state "{level.name}" as s{place}' for place, level in enumerate(levels)]
+    lines.append("    [*] --> s0")
+    for place in range(len(levels) - 1):
         lines += _ways_down(levels, place)
-        if levels[place + 1] is not levels[-1]:
-            lines.append(f"    {levels[place + 1].name} --> {level.name}: clear")
+        is_last = place + 1 == len(levels) - 1
+        lines.append(f"    s{place + 1} --> s{place}: {'reset, clear' if is_last else 'clear'}")
     return "\n".join(lines)
 
 
 def _ways_down(levels: Sequence[LevelSpec], place: int) -> Iterator[str]:
     """Yield what leads down from a level: fewer devices, overload, failing."""
-    level, last = levels[place], levels[-1]
-    below = level.devices
-    for other in levels[place + 1 :]:
+    below = levels[place].devices
+    for number, other in enumerate(levels[place + 1 :], place + 1):
         if other.devices < below:
             most = below - 1
             count = f"{most}" if other.devices == most else f"{other.devices} to {most}"
-            yield f"    {level.name} --> {other.name}: devices {count}"
+            yield f"    s{place} --> s{number}: devices {count}"
             below = other.devices
-    yield f"    {level.name} --> {levels[place + 1].name}: overload"
-    yield f"    {level.name} --> {last.name}: failing, order"
+    yield f"    s{place} --> s{place + 1}: overload, faults"
+    yield f"    s{place} --> s{len(levels) - 1}: failing, order"
 
 
 def level_notes(summary: RunSummary) -> Iterator[Text]:

@@ -90,3 +90,35 @@ def test_a_check_of_nothing_says_what_is_missing(call):
     done = call("check")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("avrt check: error: give a PIPELINE, or --schema\n")
+
+
+LADDER = Path(__file__).parents[2] / "pipelines" / "ladder.yaml"
+
+
+@pytest.mark.slow
+def test_every_level_of_a_ladder_is_judged(call):
+    done = call("check", LADDER, "--quick", "--json")
+    data = done.data
+    assert (done.code, data["verdict"]) == (0, "meets")
+    assert list(data["levels"])[::5] == ["four_gpus", "stop"]
+    assert data["levels"]["cpu_only"]["utilisation"]["cpu"] == pytest.approx(0.99)
+
+
+@pytest.mark.slow
+def test_a_level_that_misses_makes_the_whole_miss(call, tmp_path):
+    text = LADDER.read_text().replace("wcet: 33 ms", "wcet: 43 ms")
+    (tmp_path / "p.yaml").write_text(text)
+    done = call("check", tmp_path / "p.yaml", "--quick")
+    assert done.code == 1
+    assert "at level cpu_only: front_detect can take 43 ms of 40 ms" in done.out
+
+
+def test_the_ladder_is_drawn(call):
+    done = call("check", LADDER, "--diagram")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("stateDiagram-v2\n")
+
+
+def test_without_a_ladder_nothing_is_drawn(call):
+    done = call("check", LADDER.with_name("hello.yaml"), "--diagram")
+    assert (done.code, done.err) == (2, "avrt: the pipeline has no 'ladder' to draw\n")

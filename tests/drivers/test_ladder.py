@@ -406,6 +406,14 @@ def test_levels_that_mean_nothing_are_refused(laddered, levels, told):
         pipeline.spec  # noqa: B018 - it is what is asked for
 
 
+def test_a_level_whose_outputs_would_always_be_too_old_is_refused(laddered):
+    levels = {"full": {}, "slow": {"stages": {"see": {"every": 20}}}, "stop": {"without": ["see"]}}
+    pipeline = laddered(levels=levels)
+    pipeline.add(lambda: 0, name="beat", period="100 ms", wcet="1 ms", deadline="50 ms")
+    with pytest.raises(SpecError, match="the 2 s from one output of 'see' to the next at level"):
+        pipeline.spec  # noqa: B018 - it is what is asked for
+
+
 def test_a_device_that_is_counted_twice_is_refused():
     levels = {"full": {"devices": 2}, "low": {}}
     with pytest.raises(SpecError, match="given twice"):
