@@ -8,9 +8,8 @@ from itertools import pairwise
 
 from builder import Bench, device, sampled, stage, timer
 from hypothesis import given
-from tracing import World, drive, walk
+from tracing import World, drive, restored_half_way, walk
 
-from avrt.kernel import Kernel
 from avrt.model.commands import Dispatch, EnterMode, Record, Resume, Vote
 from avrt.model.events import DeviceLost, Hung, ModeRequested, StreamBack
 from avrt.model.ladder import LadderSpec, LevelSpec, StageLevel, VariantSpec
@@ -370,13 +369,7 @@ def test_never_more_jobs_than_slots_under_a_ladder(scenario):
 @given(laddered())
 def test_a_kernel_restored_at_any_call_goes_on_alike_under_a_ladder(scenario):
     trace = drive(scenario)
-    whole = Kernel(trace.spec, recorded=scenario.recorded)
-    for place, call in enumerate(trace.calls):
-        if place == len(trace.calls) // 2:
-            other = Kernel(trace.spec, recorded=scenario.recorded)
-            other.restore(whole.snapshot())
-            whole = other
-        assert whole.handle(call.at_ns, call.events) == call.commands
+    assert [call.commands for call in trace.calls] == restored_half_way(trace)
 
 
 @examples(25)

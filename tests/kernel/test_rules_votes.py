@@ -3,10 +3,9 @@
 import pytest
 from builder import Bench, device, sampled, stage, timer
 from hypothesis import given
-from tracing import World, drive
+from tracing import World, drive, restored_half_way
 
 from avrt.errors import KernelError
-from avrt.kernel import Kernel
 from avrt.model.commands import Dispatch, Publish, Reclaim, Record, Vote
 from avrt.model.events import Completed, Failed, Voted
 from avrt.model.records import ChainRecord, JobRecord, VoteRecord
@@ -460,10 +459,4 @@ def test_spare_copies_run_only_of_what_the_others_did_not_decide_and_every_job_e
 @given(scenarios(SPARES))
 def test_a_kernel_restored_at_any_call_goes_on_alike_with_spare_copies(scenario):
     trace = drive(scenario)
-    whole = Kernel(trace.spec, recorded=scenario.recorded)
-    for place, call in enumerate(trace.calls):
-        if place == len(trace.calls) // 2:
-            other = Kernel(trace.spec, recorded=scenario.recorded)
-            other.restore(whole.snapshot())
-            whole = other
-        assert whole.handle(call.at_ns, call.events) == call.commands
+    assert [call.commands for call in trace.calls] == restored_half_way(trace)

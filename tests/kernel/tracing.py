@@ -116,6 +116,19 @@ def drive(scenario, grain=1, before_call=None, *, drain_last=False):
     return World(scenario, grain, before_call, drain_last=drain_last).run()
 
 
+def restored_half_way(trace):
+    """Return what a kernel says to the calls of a trace that is restored into another half way."""
+    recorded, said = trace.scenario.recorded, []
+    kernel = Kernel(trace.spec, recorded=recorded)
+    for place, call in enumerate(trace.calls):
+        if place == len(trace.calls) // 2:
+            other = Kernel(trace.spec, recorded=recorded)
+            other.restore(kernel.snapshot())
+            kernel = other
+        said.append(kernel.handle(call.at_ns, call.events))
+    return said
+
+
 class Voter:
     """Selects the outputs that a scenario says, in turn, and nothing once it has decided."""
 
