@@ -1,0 +1,253 @@
+"""The campaign file: a pipeline, what feeds it, and row by row what is broken and must come of it.
+
+    campaign: planner
+    pipeline: planner.yaml
+    world: {scene: cut_in, duration: 8 s}
+    rows:
+      B4:
+        about: one copy answers with NaN
+        faults: [{where: stage.assess.1, what: nan, frame: 40}]
+        expect: {outcome: [masked], detect: {by: [vote], within: 50 ms}, levels: []}
+
+Read as strictly as a pipeline file and with the same errors; paths count from its folder.
+`config.injections` reads the faults.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.config import pipeline as pipeline_file
+from avrt.config.injections import FAULT_KEYS, read_injections
+from avrt.config.reader import Key, build, name, named, one_of, section, text
+from avrt.config.shape import LASTING, NAME, TEXT, by_name, list_of, object_of, shape_of
+from avrt.config.shares import above_zero, whole
+from avrt.config.yaml_text import read_text, read_yaml
+from avrt.errors import did_you_mean
+from avrt.model.campaign import DETECTORS, OUTCOMES, CampaignSpec, DriveSpec, Expected, Row
+from avrt.model.levels import levels_of
+from avrt.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from avrt.config.node import Node
+    from avrt.config.reader import Shape
+    from avrt.model.spec import PipelineSpec
+
+ROWS_MAX = 1000
+
+
+class LoadedCampaign:
+    """A campaign as it was loaded.
+
+    Attributes:
+        pipeline: its pipeline file.
+        paths: the files read so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read and check a campaign file; SpecError says in one line where and what is wrong."""
+        root = read_yaml(read_text(path, "campaign"), str(path), "campaign")
+        if isinstance(root.value, dict) and "stages" in root.value:
+            raise root.fail("this is a pipeline, not a campaign; write a campaign that names it")
+        if isinstance(root.value, dict) and "scenario" in root.value:
+            raise root.fail("this is a scenario, not a campaign; give it to avrt simulate")
+        values = section(root, CAMPAIGN_KEYS)
+        pipeline_path = path.parent / str(values["pipeline"])
+        if not pipeline_path.is_file():
+            at = root.mapping()["pipeline"]
+            near = [f.name for f in sorted(pipeline_path.parent.glob("*.yaml")) if f != path]
+            remedy = f"; {did_you_mean(pipeline_path.name, near)}" if near else ""
+            raise at.fail(f"no file {str(pipeline_path)!r}{remedy}")
+        self.pipeline_path = pipeline_path
+        self.pipeline = pipeline_file.load(pipeline_path)
+        self.paths = (path, pipeline_path)
+        self.spec = _campaign(root, values, self.pipeline.spec, path.parent)
+
+
+def _campaign(
+    root: Node, values: dict[str, object], pipeline: PipelineSpec, folder: Path
+) -> CampaignSpec:
+    given = root.mapping()
+    if ("world" in given) == ("log" in given):
+        raise root.fail("say what feeds the sources: either 'world', a scene, or 'log', a file")
+    drive = values.get("world") or DriveSpec(log=str(folder / str(values.get("log"))))
+    assert isinstance(drive, DriveSpec)
+    members = named(given["rows"], "rows by id")
+    if not 1 <= len(members) <= ROWS_MAX:
+        raise given["rows"].fail(f"expected 1 to {ROWS_MAX} rows, found {len(members)}")
+    rows = {key: _row(key, node, pipeline) for key, node in members.items()}
+    seed = values.get("seed", 0)
+    assert isinstance(seed, int)
+    title = str(values["name"])
+    return CampaignSpec(name=title, pipeline=pipeline, drive=drive, seed=seed, rows=rows)
+
+
+def _row(key: str, node: Node, pipeline: PipelineSpec) -> Row:
+    values = section(node, ROW_KEYS)
+    given = node.mapping()
+    faults = read_injections(given["faults"], pipeline)
+    expect = _expected(given["expect"], pipeline) if "expect" in given else Expected()
+    return Row(id=key, about=str(values["about"]), faults=faults, expect=expect)
+
+
+def _expected(node: Node, pipeline: PipelineSpec) -> Expected:
+    values = section(node, EXPECT_KEYS)
+    found = values.pop("detect", None)
+    if isinstance(found, dict):
+        values |= found
+    elif found is not None:
+        values["silent"] = True
+    known = [level.name for level in levels_of(pipeline)]
+    given = node.mapping()
+    for item in given["levels"].items() if "levels" in given else ():
+        if item.value not in known:
+            raise item.fail(f"no level named {item.text!r}; {did_you_mean(item.text, known)}")
+    return build(Expected, values)
+
+
+def _drive(node: Node) -> DriveSpec:
+    values = section(node, WORLD_KEYS)
+    lasts_ns = values.pop("lasts_ns")
+    assert isinstance(lasts_ns, int)
+    return build(DriveSpec, {**values, "seconds": lasts_ns / NS_PER_S})
+
+
+def _detect(node: Node) -> object:
+    """Return what must be detected; the word `nothing` for what must not be."""
+    if node.value == NOTHING:
+        return NOTHING
+    return section(node, DETECT_KEYS)
+
+
+def _words(*choices: str) -> Words:
+    return Words(choices)
+
+
+class Words:
+    """Reads one of these words, or a list of some."""
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self._one = one_of(*choices)
+        item = shape_of(self._one)
+        self.shape: Shape = {"anyOf": [item, list_of(item, least=1)]}
+
+    def __call__(self, node: Node) -> tuple[str, ...]:
+        if not isinstance(node.value, tuple):
+            return (self._one(node),)
+        if not node.value:
+            raise node.fail("expected at least one")
+        return tuple(self._one(item) for item in node.value)
+
+
+def _levels(node: Node) -> tuple[str, ...]:
+    return tuple(name(item) for item in node.items("a list of levels, in order"))
+
+
+def _as_it_is(node: Node) -> object:
+    return node  # read once the pipeline is known
+
+
+NOTHING = "nothing"
+_OUTCOME, _BY = _words(*OUTCOMES), _words(*DETECTORS)
+_COUNT: Shape = {"type": "integer", "minimum": 0}
+DETECT_KEYS = (
+    Key(
+        "by",
+        "detected_by",
+        _BY,
+        about="what may tell of it first; anything unless given",
+        shape=_BY.shape,
+    ),
+    Key(
+        "within",
+        "detected_ns",
+        above_zero,
+        about="at most so long after the injection",
+        shape=LASTING,
+    ),
+)
+EXPECT_KEYS = (
+    Key(
+        "outcome",
+        "outcomes",
+        _OUTCOME,
+        about="the classes it may have; none of the harmful ones unless given",
+        shape=_OUTCOME.shape,
+    ),
+    Key(
+        "detect",
+        "detect",
+        _detect,
+        about="what tells of it, or 'nothing': then nothing may",
+        shape={"anyOf": [{"const": NOTHING}, object_of(DETECT_KEYS)]},
+    ),
+    Key("levels", "levels", _levels, about="the levels entered, in order", shape=list_of(NAME)),
+    Key(
+        "max_gap",
+        "gap_ns",
+        above_zero,
+        about="longest time without an output of a critical stage that runs",
+        shape=LASTING,
+    ),
+    Key("incorrect", "incorrect", whole, about="most wrong outputs", shape=_COUNT),
+    Key("lost", "lost", whole, about="most outputs that do not come", shape=_COUNT),
+    Key(
+        "recover_within",
+        "recover_ns",
+        above_zero,
+        about="time from the injection until all outputs are good again",
+        shape=LASTING,
+    ),
+)
+ROW_KEYS = (
+    Key("about", "about", text, example="one copy answers with NaN", about="what it is"),
+    Key(
+        "faults",
+        "faults",
+        _as_it_is,
+        example="[{where: source.radar, what: drop, frame: 40}]",
+        about="what goes wrong",
+        shape=list_of(object_of(FAULT_KEYS), least=1),
+    ),
+    Key(
+        "expect",
+        "expect",
+        _as_it_is,
+        about="what must come of it",
+        shape={k: v for k, v in object_of(EXPECT_KEYS).items() if k != "required"},
+    ),
+)
+WORLD_KEYS = (
+    Key("scene", "scene", name, example="cut_in", about="of the built-in world"),
+    Key("duration", "lasts_ns", above_zero, example="8 s", about="of the drive", shape=LASTING),
+    Key("seed", "seed", whole, about="of the scene, 0 unless given", shape=_COUNT),
+)
+CAMPAIGN_KEYS = (
+    Key("campaign", "name", name, example="planner", about="its name"),
+    Key("pipeline", "pipeline", text, example="planner.yaml", about="the pipeline file"),
+    Key(
+        "world",
+        "world",
+        _drive,
+        about="a drive through the built-in world feeds the sources",
+        shape=object_of(WORLD_KEYS),
+    ),
+    Key("log", "log", text, about="a log that feeds them instead", shape=TEXT),
+    Key(
+        "seed",
+        "seed",
+        whole,
+        about="of whatever is drawn for a fault, 0 unless given",
+        shape=_COUNT,
+    ),
+    Key(
+        "rows",
+        "rows",
+        _as_it_is,
+        example='{S1: {about: "...", faults: [...]}}',
+        about="the experiments by id",
+        shape=by_name(object_of(ROW_KEYS), NAME),
+    ),
+)
