@@ -6,7 +6,9 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
 
 * Healthy devices: those of the ladder's that are not lost.
 * Overload: of the last WINDOW_JOBS jobs of a critical stage at this level MISSES or more were late,
-  or were not done for want of time. What had no input, or was lost, tells nothing of the load.
+  or were not done for want of time. What had no input, or was lost, tells nothing of the load. The
+  copies of a redundant stage are one job, which is late when too few of them are in time to agree:
+  one that is slow or hangs is the voter's business, and must not stop the vehicle.
 * Failing: votes in a row of a critical stage in which nothing was accepted.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
 * Room above: with what jobs took lately, in parts of their wcet, no device would have more to do at
@@ -33,12 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from avrt.model.commands import Command
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, RedundancySpec
 
 TICK_NS = 10 * NS_PER_MS
 MISSES = 3
 WINDOW_JOBS = 10
 RATIOS_KEPT = 20
+ACTIVATIONS_MAX = 64
 FOR_WANT_OF_TIME = frozenset(
     (
         ("skipped", "busy"),
@@ -67,7 +70,11 @@ class Supervisor:
         self._admitted = tuple(admitted) or (True,) * len(levels)
         self._demands = [_Demand(at_level(spec, level)) for level in spec.ladder.levels]
         self._critical = critical_stages(spec)
-        self._redundant = {s.name for s in spec.stages if s.redundancy is not None}
+        self._tallies = {
+            stage.name: _Tally(stage.redundancy)
+            for stage in spec.stages
+            if stage.redundancy is not None
+        }
         self._devices = dict.fromkeys(spec.ladder.devices, True)
         self._windows: dict[str, deque[bool]] = {}
         self._ratios: dict[str, deque[float]] = {}
@@ -118,11 +125,11 @@ class Supervisor:
             self._took(job)
         if job.stage not in self._undecided:
             return
-        if is_done and job.stage not in self._redundant:
+        if is_done and job.stage not in self._tallies:
             self._accepted_ns[job.stage] = at_ns
         counts = is_done or (job.outcome, job.reason) in FOR_WANT_OF_TIME
         if counts and not is_told and job.release_ns >= self._since_ns:
-            self._count(job.task, is_missed=not is_done)
+            self._count(job.stage, job.index, is_missed=not is_done)
 
     def _took(self, job: JobRecord) -> None:
         """Keep what a job of this level took, in parts of its wcet."""
@@ -133,12 +140,15 @@ class Supervisor:
 
     def _missed_by(self, miss: MissRecord) -> None:
         stage = self._demands[self._ladder.level].stage_of.get(miss.task)
-        if stage in self._undecided and miss.release_ns >= self._since_ns:
+        if stage is not None and stage in self._undecided and miss.release_ns >= self._since_ns:
             self._missed.add(miss.job)
-            self._count(miss.task, is_missed=True)
+            self._count(stage, miss.index, is_missed=True)
 
-    def _count(self, task: str, *, is_missed: bool) -> None:
-        self._windows.setdefault(task, deque(maxlen=WINDOW_JOBS)).append(is_missed)
+    def _count(self, stage: str, index: int, *, is_missed: bool) -> None:
+        tally = self._tallies.get(stage)
+        found = is_missed if tally is None else tally.take(index, is_missed=is_missed)
+        if found is not None:
+            self._windows.setdefault(stage, deque(maxlen=WINDOW_JOBS)).append(found)
 
     def _decided(self, vote: VoteRecord, at_ns: int) -> None:
         if vote.stage not in self._undecided or not vote.verdict:
@@ -178,10 +188,33 @@ class Supervisor:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
         self._since_ns = at_ns
         self._windows.clear()
+        for tally in self._tallies.values():
+            tally.forget()
         for stage in self._demands[self._ladder.level].stages.difference(ran):
             if stage in self._undecided:
                 self._undecided[stage] = 0
                 self._accepted_ns[stage] = at_ns
+
+
+class _Tally:
+    """Which activations of a redundant stage have enough copies in time, as far as is known."""
+
+    def __init__(self, redundancy: RedundancySpec) -> None:
+        self._in_time = redundancy.quorum
+        self._missed = redundancy.copies - redundancy.quorum + 1
+        self._counts: dict[int, list[int]] = {}
+
+    def take(self, index: int, *, is_missed: bool) -> bool | None:
+        """Take in a copy's job; return whether its activation is late, once that is known."""
+        counts = self._counts.setdefault(index, [0, 0])
+        counts[is_missed] += 1
+        if len(self._counts) > ACTIVATIONS_MAX:
+            del self._counts[next(iter(self._counts))]
+        most = self._missed if is_missed else self._in_time
+        return is_missed if counts[is_missed] == most else None
+
+    def forget(self) -> None:
+        self._counts.clear()
 
 
 class _Demand:
