@@ -89,7 +89,8 @@ def _row(key: str, node: Node, pipeline: PipelineSpec) -> Row:
     given = node.mapping()
     faults = read_injections(given["faults"], pipeline)
     expect = _expected(given["expect"], pipeline) if "expect" in given else Expected()
-    return Row(id=key, about=str(values["about"]), faults=faults, expect=expect)
+    about, gap = str(values["about"]), str(values.get("gap", ""))
+    return Row(id=key, about=about, faults=faults, expect=expect, gap=gap)
 
 
 def _expected(node: Node, pipeline: PipelineSpec) -> Expected:
@@ -217,6 +218,12 @@ ROW_KEYS = (
         _as_it_is,
         about="what must come of it",
         shape={k: v for k, v in object_of(EXPECT_KEYS).items() if k != "required"},
+    ),
+    Key(
+        "gap",
+        "gap",
+        text,
+        about="what is missing, of a row that is known not to come out as expected",
     ),
 )
 WORLD_KEYS = (

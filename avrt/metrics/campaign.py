@@ -1,8 +1,8 @@
 """What came of a campaign: each row against what was expected of it, and how much was detected.
 
 Coverage is the share of the injections that something told of, among those of which something had
-to. It is counted by what was to tell, with the exact interval of `probability`: 29 of 29 prove 90 %
-with 95 % confidence, 299 of 299 prove 99 %, and fewer prove less.
+to, known gaps left aside. It is counted by what was to tell, with the exact interval of
+`probability`: 29 of 29 prove 88 % with 95 % confidence, 299 of 299 prove 98.7 %, and fewer less.
 """
 
 from __future__ import annotations
@@ -41,6 +41,13 @@ class RowResult:
     simulated: bool
     judged: Judged
     unmet: tuple[str, ...]
+
+    @property
+    def failure(self) -> str:
+        """What is not as it should be, "" if all is; a known gap is to be one."""
+        if not self.row.gap:
+            return "; ".join(self.unmet)
+        return "" if self.unmet else "it is as expected now; remove 'gap'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class CampaignResult:
     def is_met(self) -> bool:
         """Whether everything is as expected."""
         return (
-            not any(result.unmet for result in self.rows)
+            not any(result.failure for result in self.rows)
             and not any(pair.is_harmful for pair in self.pairs)
             and (self.clean is None or self.clean.is_quiet)
         )
@@ -114,7 +121,7 @@ def coverage(rows: Sequence[RowResult]) -> list[Coverage]:
     found: dict[str, Coverage] = {}
     for result in rows:
         expect = result.row.expect
-        if not expect.is_detected:
+        if not expect.is_detected or result.row.gap:
             continue
         by = " or ".join(expect.detected_by) or ANYTHING
         item = found.setdefault(by, Coverage(by))

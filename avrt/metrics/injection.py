@@ -16,7 +16,8 @@ The class is the first that holds:
 | hang              | a critical stage that runs is silent at the end, for longer than may be |
 | silent_corruption | a wrong output was published, and nothing had told of a fault by then   |
 | safe_stop         | the run ended at the last level                                         |
-| degraded          | another level was entered, or an output says that it is less            |
+| degraded          | another level was entered, an output says that it is less, or a stage   |
+|                   | whose outputs were wrong or missing was never good again                |
 | recovered         | outputs were wrong (and something had told) or did not come             |
 | masked            | all outputs are good                                                    |
 """
@@ -148,7 +149,7 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
         faulty.injected_ns,
         first,
         None if told_ns is None else told_ns - since_ns,
-        seen.recovered_ns(),
+        seen.recovered_ns,
         len(seen.lost_ns),
         len(seen.wrong_ns),
         max(seen.gaps_ns, default=0),
@@ -165,7 +166,7 @@ def _outcome(faulty: Observed, seen: _Seen, rules: Rules, *, is_silent: bool) ->
         (seen.silence_ns > rules.silent_ns, "hang"),
         (is_silent, "silent_corruption"),
         (is_stopped, "safe_stop"),
-        (bool(levels or seen.told_ns), "degraded"),
+        (bool(levels or seen.told_ns) or seen.recovered_ns is None, "degraded"),
         (bool(seen.lost_ns or seen.wrong_ns), "recovered"),
     )
     return next((outcome for holds, outcome in cases if holds), "masked")
@@ -175,8 +176,10 @@ class _Seen:
     """The outputs of a run with faults, each against its counterpart.
 
     Attributes:
-        good_ns, told_ns, wrong_ns: when such outputs were published, from the injection on.
+        told_ns, wrong_ns: when such outputs were published, from the injection on.
         lost_ns: when the golden run published those that are missing.
+        recovered_ns: from the injection until the outputs of all stages were good again; 0 if they
+            always were, None if those of one never were.
         gaps_ns: times without an output of a stage that runs.
         silence_ns: the longest time for which one that runs was silent at the end.
     """
@@ -189,7 +192,7 @@ class _Seen:
         entered = [(at_ns, level) for at_ns, level in faulty.levels if at_ns < self._end_ns]
         self._levels = [(0, rules.first), *entered]
         self._near_ns = _steps_ns(everything)
-        self.good_ns: list[int] = []
+        self.recovered_ns: int | None = 0
         self.told_ns: list[int] = []
         self.wrong_ns: list[int] = []
         self.lost_ns: list[int] = []
@@ -200,39 +203,46 @@ class _Seen:
             self._compare(stage, known, found)
             self._measure(stage, [output.publish_ns for output in found])
 
-    def recovered_ns(self) -> int | None:
-        """Return when all outputs were good again, from the injection; None if never."""
-        bad = [*self.told_ns, *self.wrong_ns, *self.lost_ns]
-        if not bad:
-            return 0
-        after = [at_ns for at_ns in self.good_ns if at_ns > max(bad)]
-        return min(after) - self._since_ns if after else None
-
     def _level(self, at_ns: int) -> str:
         return next(level for since_ns, level in reversed(self._levels) if since_ns <= at_ns)
 
     def _compare(self, stage: str, known: Sequence[Output], found: Sequence[Output]) -> None:
         near_ns = half_step_ns([output.capture_ns for output in known])
-        by_capture = _Nearest(known, near_ns)
+        by_capture, captures = _Nearest(known, near_ns), _Nearest(found, near_ns)
+        good: list[int] = []
+        bad: list[int] = []
         for output in found:
             if output.publish_ns >= self._since_ns:
-                counterpart = by_capture.of(output.capture_ns)
-                self._kind(stage, output, counterpart).append(output.publish_ns)
-        captures = _Nearest(found, near_ns)
-        self.lost_ns += [
+                into = self._kind(stage, output, by_capture.of(output.capture_ns))
+                (good if into is None else bad).append(output.publish_ns)
+                if into is not None:
+                    into.append(output.publish_ns)
+        lost = [
             output.publish_ns
             for output in known
             if output.publish_ns >= self._since_ns
             and captures.of(output.capture_ns) is None
             and self._level(output.publish_ns) == self._rules.first
         ]
+        self.lost_ns += lost
+        self._recover(good, [*bad, *lost])
 
-    def _kind(self, stage: str, output: Output, known: Output | None) -> list[int]:
-        """Return the list that an output belongs to."""
+    def _recover(self, good_ns: Sequence[int], bad_ns: Sequence[int]) -> None:
+        """Take in when a stage was good for the last time, and bad."""
+        if self.recovered_ns is None or not bad_ns:
+            return
+        after = [at_ns for at_ns in good_ns if at_ns > max(bad_ns)]
+        if after:
+            self.recovered_ns = max(self.recovered_ns, min(after) - self._since_ns)
+        else:
+            self.recovered_ns = None
+
+    def _kind(self, stage: str, output: Output, known: Output | None) -> list[int] | None:
+        """Return the list that an output belongs to; None for a good one."""
         if output.degraded and not (known is not None and known.degraded):
             return self.told_ns
         if self._level(output.publish_ns) != self._rules.first:
-            return self.good_ns
+            return None
         if known is None or any(o.newest_ns > output.publish_ns for o in output.origins.values()):
             return self.wrong_ns
         older, newer = self._other_inputs(output, known)
@@ -240,7 +250,7 @@ class _Seen:
             return self.told_ns
         if not newer and self._rules.differs(stage, known.payload, output.payload):
             return self.wrong_ns
-        return self.good_ns
+        return None
 
     def _other_inputs(self, output: Output, known: Output) -> tuple[bool, bool]:
         """Tell whether an output rests on older inputs than the golden one, and on newer ones."""

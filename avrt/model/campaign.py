@@ -116,12 +116,14 @@ class Row:
     Attributes:
         id: of the list of faults, such as "B4".
         about: what it is, one line.
+        gap: what is missing, of a row that is known not to come out as expected; "" of any other.
     """
 
     id: str
     about: str
     faults: tuple[Injection, ...]
     expect: Expected = Expected()
+    gap: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

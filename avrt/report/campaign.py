@@ -63,11 +63,17 @@ def _rows(result: CampaignResult) -> Table:
             str(judged.lost),
             str(judged.incorrect),
             format_ns(judged.gap_ns),
-            Text("; ".join(item.unmet) or "ok", "red" if item.unmet else "green"),
+            _verdict(item),
         )
     if any(item.simulated for item in result.rows):
         table.caption, table.caption_justify = "* breaks a device that is only simulated", "left"
     return table
+
+
+def _verdict(item: RowResult) -> Text:
+    if item.failure:
+        return Text(item.failure, "red")
+    return Text(f"known gap: {item.row.gap}", "yellow") if item.row.gap else Text("ok", "green")
 
 
 def _time(ns: int | None) -> str:
@@ -149,6 +155,8 @@ def _row(item: RowResult) -> dict[str, object]:
         "faults": [asdict(fault) for fault in item.faults],
         **_judged(item.judged),
         "unmet": list(item.unmet),
+        "gap": item.row.gap,
+        "failure": item.failure,
     }
 
 

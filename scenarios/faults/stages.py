@@ -46,7 +46,7 @@ def searched(targets: Message[Targets]) -> float:
         low, high = 0.0, permitted
         if _way(high) <= x - NEAR:
             continue
-        while high - low > 1e-6:
+        while high - low > 1e-9:
             middle = (low + high) / 2
             low, high = (middle, high) if _way(middle) <= x - NEAR else (low, middle)
         permitted = low
@@ -58,7 +58,7 @@ def _way(speed: float) -> float:
 
 
 class LookedUp(Stage):
-    """A table of stopping distances, made before time starts."""
+    """A table of stopping distances, made before time starts, and one step of Newton from there."""
 
     def warm(self) -> None:
         self.speeds = np.linspace(0.0, CRUISE, 2001)
@@ -69,7 +69,9 @@ class LookedUp(Stage):
         for x, y in targets.payload.xy.tolist():
             if abs(y) < HALF_WIDTH and NEAR < x < FAR:
                 nearest = min(nearest, x)
-        return float(np.interp(nearest - NEAR, self.ways, self.speeds))
+        distance = min(nearest - NEAR, self.ways[-1])
+        speed = float(np.interp(distance, self.ways, self.speeds))
+        return min(CRUISE, speed - (_way(speed) - distance) / (REACTION + speed / BRAKING))
 
 
 def thinned(targets: Message[Targets]) -> Targets:
@@ -95,8 +97,7 @@ def follow(limit: Message[float] | None, speed: Message[Speed] | None) -> dict[s
     return {"speed": max(0.0, now + acceleration * PERIOD), "acceleration": acceleration}
 
 
-def stop(limit: Message[float] | None, speed: Message[Speed] | None) -> dict[str, float]:
-    """The minimal-risk plan: brake, whatever anybody says."""
-    del limit
+def halt(speed: Message[Speed] | None) -> dict[str, float]:
+    """The plan to stop: brake, whatever anybody else says."""
     now = speed.payload.speed if speed is not None else 0.0
     return {"speed": max(0.0, now - COMFORT * PERIOD), "acceleration": -COMFORT}

@@ -10,7 +10,7 @@ its source, or by its log time in the drive without faults.
 | drop      | they do not come                                               |
 | repeat    | they come with the content of the last one before              |
 | duplicate | they come twice, AGAIN_NS apart                                |
-| swap      | each comes in place of the next one, and that one in its place |
+| swap      | each comes AGAIN_NS after the next one                         |
 | delay     | they come later by `by`, stamps as they were                   |
 | stamp     | their stamp is off by `by`                                     |
 | jitter    | their stamp is off by up to `by` either way, uniform           |
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from avrt.drivers.draws import generator
@@ -100,14 +101,9 @@ def _duplicate(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> I
             yield replace(raw, log_ns=raw.log_ns + AGAIN_NS)
 
 
-def _swap(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Sequence[RawMessage]:
-    made = list(own)
-    for i in sorted(hit):
-        if i + 1 < len(own):
-            first, second = made[i], made[i + 1]
-            made[i] = replace(second, log_ns=first.log_ns)
-            made[i + 1] = replace(first, log_ns=second.log_ns)
-    return made
+def _swap(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Iterator[RawMessage]:
+    for i, (raw, after) in enumerate(pairwise([*own, own[-1]])):
+        yield replace(raw, log_ns=after.log_ns + AGAIN_NS) if i in hit else raw
 
 
 def _delay(own: Sequence[RawMessage], hit: set[int], fault: Injection) -> Iterator[RawMessage]:

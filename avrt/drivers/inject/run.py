@@ -1,8 +1,9 @@
 """One run of a campaign: a drive through a pipeline in virtual time, with faults or without.
 
 The golden run has no tap anywhere; a run with faults has all of them, and whatever they hit is
-decided by the faults alone. What a run showed is what judging it takes: outputs of critical stages,
-what told of faults, levels, and the digest of all decisions.
+decided by the faults alone. Every run lasts as long as the drive, also where no source says
+anything any more. What a run showed is what judging it takes: outputs of critical stages, what told
+of faults, levels, and the digest of all decisions.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
                 worker.feed(items, None),
                 key=lambda entry: entry[0],
             )
-            VirtualLoop(spec, Kernel(spec), feed, worker, journal).run()
+            until_ns = bench.end_ns + 1
+            VirtualLoop(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns).run()
     finally:
         worker.close()
     observed.detections += anomalies_told(merged.anomalies)
