@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.cli.output import add_json_option, progress_words, show, show_json, stdout_kept
+from avrt.config.schema import campaign_schema
 from avrt.errors import SpecError
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "not as its campaign expects, a pair does harm, or a clean drive is not quiet. The same "
         "seed gives the same faults and the same runs.",
     )
-    parser.add_argument("campaign", type=Path, metavar="CAMPAIGN", help="a campaign file (YAML)")
+    parser.add_argument(
+        "campaign", type=Path, nargs="?", metavar="CAMPAIGN", help="a campaign file (YAML)"
+    )
     parser.add_argument(
         "--row", action="append", default=[], metavar="ID", help="run this row; may be repeated"
     )
@@ -44,10 +47,18 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="run N frames without faults instead: nothing may tell of one",
     )
     add_json_option(parser)
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of campaign files, for editors"
+    )
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(options: Namespace) -> int:
+    if options.schema:
+        show_json(campaign_schema())
+        return 0
+    if options.campaign is None:
+        options.refuse("give a CAMPAIGN, or --schema")
     from avrt.api.campaign import FaultCampaign  # noqa: PLC0415 - brings torch
     from avrt.report.campaign import campaign_data, render_campaign  # noqa: PLC0415
 

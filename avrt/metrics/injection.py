@@ -98,11 +98,13 @@ class Rules:
         runs_at: the critical stages that run at each level, the best first; one level named ""
             where there is no ladder.
         silent_ns: how long a critical stage may be silent.
+        near_ns: by source, half of the time between two captures.
     """
 
     differs: Differs
     runs_at: Mapping[str, frozenset[str]]
     silent_ns: int
+    near_ns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def first(self) -> str:
@@ -191,7 +193,6 @@ class _Seen:
         self._end_ns = max((output.publish_ns for output in everything), default=0)
         entered = [(at_ns, level) for at_ns, level in faulty.levels if at_ns < self._end_ns]
         self._levels = [(0, rules.first), *entered]
-        self._near_ns = _steps_ns(everything)
         self.recovered_ns: int | None = 0
         self.told_ns: list[int] = []
         self.wrong_ns: list[int] = []
@@ -255,7 +256,7 @@ class _Seen:
     def _other_inputs(self, output: Output, known: Output) -> tuple[bool, bool]:
         """Tell whether an output rests on older inputs than the golden one, and on newer ones."""
         steps = [
-            (found.newest_ns - other.newest_ns, self._near_ns.get(source, 0))
+            (found.newest_ns - other.newest_ns, self._rules.near_ns.get(source, 0))
             for source, other in known.origins.items()
             if (found := output.origins.get(source)) is not None
         ]
@@ -311,12 +312,3 @@ def half_step_ns(times_ns: Sequence[int]) -> int:
     """Return half of the shortest time between two different ones of these; 0 of one."""
     steps = [b - a for a, b in pairwise(sorted(set(times_ns)))]
     return min(steps, default=0) // 2
-
-
-def _steps_ns(outputs: Sequence[Output]) -> dict[str, int]:
-    """Return by source half of the shortest step between captures that outputs rest on."""
-    newest: dict[str, list[int]] = {}
-    for output in outputs:
-        for source, origin in output.origins.items():
-            newest.setdefault(source, []).append(origin.newest_ns)
-    return {source: half_step_ns(times_ns) for source, times_ns in newest.items()}

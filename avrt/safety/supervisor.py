@@ -200,8 +200,8 @@ class _Tally:
     """Which activations of a redundant stage have enough copies in time, as far as is known."""
 
     def __init__(self, redundancy: RedundancySpec) -> None:
-        self._in_time = redundancy.quorum
-        self._missed = redundancy.copies - redundancy.quorum + 1
+        self._quorum = redundancy.quorum
+        self._too_few = redundancy.copies - redundancy.quorum + 1
         self._counts: dict[int, list[int]] = {}
 
     def take(self, index: int, *, is_missed: bool) -> bool | None:
@@ -210,7 +210,7 @@ class _Tally:
         counts[is_missed] += 1
         if len(self._counts) > ACTIVATIONS_MAX:
             del self._counts[next(iter(self._counts))]
-        most = self._missed if is_missed else self._in_time
+        most = self._too_few if is_missed else self._quorum
         return is_missed if counts[is_missed] == most else None
 
     def forget(self) -> None:

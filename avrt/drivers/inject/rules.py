@@ -44,7 +44,9 @@ def rules_for(spec: PipelineSpec, golden: Observed) -> Rules:
     silent_ns = SILENT_STEPS * max(steps_ns, default=0)
     if spec.ladder is not None:
         silent_ns = max(silent_ns, spec.ladder.age_ns_max)
-    return Rules(_differs(spec, critical), runs_at or {"": frozenset(critical)}, silent_ns)
+    near_ns = {source.name: (source.period_ns or 0) // 2 for source in spec.sources}
+    runs_at = runs_at or {"": frozenset(critical)}
+    return Rules(_differs(spec, critical), runs_at, silent_ns, near_ns)
 
 
 def _differs(spec: PipelineSpec, critical: Iterable[str]) -> Differs:
