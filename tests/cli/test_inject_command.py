@@ -155,7 +155,7 @@ def test_the_object_has_the_documented_keys_and_no_others(call, campaign):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["copies", "sensors", "devices", "gaps"])
+@pytest.mark.parametrize("name", ["copies", "sensors", "devices", "gaps", "planner"])
 def test_the_shipped_campaigns_come_out_as_they_say(call, name):
     done = call("inject", ROOT / f"scenarios/faults/{name}.yaml")
     assert done.code == 0, done.out
