@@ -68,7 +68,7 @@ class CleanResult:
     """What drives without faults showed.
 
     Attributes:
-        frames: messages of the source that has the most of them.
+        frames: messages of the source that has the fewest.
         alarms: of those that there should not be, the drive's seed and what it was.
         levels: changes of level.
     """

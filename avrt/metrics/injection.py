@@ -139,9 +139,10 @@ class Judged:
 
 
 def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
-    """Compare a run with faults with the run without."""
+    """Compare a run with faults with the run without; what told there, too, tells of no fault."""
     since_ns = faulty.injected_ns or 0
-    told = [d for d in faulty.detections if d.at_ns >= since_ns]
+    known = {(d.by, d.what) for d in golden.detections}
+    told = [d for d in faulty.detections if d.at_ns >= since_ns and (d.by, d.what) not in known]
     first = min(told, key=lambda d: d.at_ns, default=None)
     seen = _Seen(golden, faulty, rules, since_ns)
     told_ns = None if first is None else first.at_ns

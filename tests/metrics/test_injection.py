@@ -150,6 +150,15 @@ def test_times_count_from_the_injection():
     assert judge(GOLDEN, run(with_outputs()[:5]), RULES).recovered_ns is None
 
 
+def test_what_is_odd_about_the_log_anyway_tells_of_no_fault():
+    odd = Detection(0, "log", "/lidar: rate_differs")
+    golden = replace(GOLDEN, detections=[odd])
+    faulty = run(with_outputs(_4=output(4, "bad")), [replace(odd, at_ns=350)])
+    assert judge(golden, faulty, RULES).detected is None
+    assert judge(golden, faulty, RULES).outcome == "silent_corruption"
+    assert judge(GOLDEN, faulty, RULES).outcome == "recovered"
+
+
 def test_a_stage_that_a_level_leaves_out_is_not_silent():
     levels = [(350, "stop"), (650, "full")]
     back = run([*with_outputs()[:4], *with_outputs()[7:]], TOLD, levels)

@@ -64,9 +64,9 @@ class Bench:
 
     @property
     def frames(self) -> int:
-        """How many messages the source has that has the most of them."""
+        """How many messages the source has that has the fewest."""
         counts = Counter(raw.topic for raw in self.log.raws)
-        return max((counts[source.topic or ""] for source in self.spec.sources), default=0)
+        return min((counts[source.topic or ""] for source in self.spec.sources), default=0)
 
 
 def run_once(bench: Bench, faults: Sequence[Injection] = ()) -> Observed:
