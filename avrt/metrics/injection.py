@@ -3,7 +3,7 @@
 Outputs of critical stages are matched by their capture time, to half of their usual step, so that a
 stamp may jitter. One is
 * good, if it is what the golden run published for that time, or rests on newer inputs, or was made
-  at a level of the ladder that the golden run was not at;
+  at a level of the ladder that runs its stage, or one before it, in another way;
 * told, if it says itself that it is less: held, made without an input, or resting on older inputs;
 * wrong, if it rests on the same inputs and its payload differs beyond what its kind allows, or if
   its stamps are of a time that the golden run has no output of, or that has not come yet.
@@ -15,6 +15,7 @@ The class is the first that holds:
 | crash             | the run did not come to its end                                         |
 | hang              | a critical stage that runs is silent at the end, for longer than may be |
 | silent_corruption | a wrong output was published, and nothing had told of a fault by then   |
+|                   | since the last fault began                                              |
 | safe_stop         | the run ended at the last level                                         |
 | degraded          | another level was entered, an output says that it is less, or a stage   |
 |                   | whose outputs were wrong or missing was never good again                |
@@ -74,8 +75,7 @@ class Observed:
     Attributes:
         outputs: of each critical stage, in the order of their publication.
         levels: when which level of the ladder was entered.
-        injected_ns: when the first fault had an effect, None if none had.
-        hit: how many of the faults had one.
+        injected_ns: when each fault first had an effect, those that had one, in order.
         crash: why it did not come to its end, or "".
         digest: of its decisions.
     """
@@ -83,8 +83,7 @@ class Observed:
     outputs: dict[str, list[Output]] = field(default_factory=dict)
     detections: list[Detection] = field(default_factory=list)
     levels: list[tuple[int, str]] = field(default_factory=list)
-    injected_ns: int | None = None
-    hit: int = 0
+    injected_ns: list[int] = field(default_factory=list)
     crash: str = ""
     digest: str = ""
 
@@ -97,12 +96,15 @@ class Rules:
         differs: whether two payloads of a stage differ beyond what its kind allows.
         runs_at: the critical stages that run at each level, the best first; one level named ""
             where there is no ladder.
+        same_at: those of them that run at a level as at the first one, with all that is before
+            them.
         silent_ns: how long a critical stage may be silent.
         near_ns: by source, half of the time between two captures.
     """
 
     differs: Differs
     runs_at: Mapping[str, frozenset[str]]
+    same_at: Mapping[str, frozenset[str]]
     silent_ns: int
     near_ns: Mapping[str, int] = field(default_factory=dict)
 
@@ -140,18 +142,18 @@ class Judged:
 
 def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     """Compare a run with faults with the run without; what told there, too, tells of no fault."""
-    since_ns = faulty.injected_ns or 0
+    since_ns = min(faulty.injected_ns, default=0)
     known = {(d.by, d.what) for d in golden.detections}
     told = [d for d in faulty.detections if d.at_ns >= since_ns and (d.by, d.what) not in known]
     first = min(told, key=lambda d: d.at_ns, default=None)
     seen = _Seen(golden, faulty, rules, since_ns)
-    told_ns = None if first is None else first.at_ns
-    silent = [at_ns for at_ns in seen.wrong_ns if told_ns is None or at_ns < told_ns]
+    told_ns = sorted(d.at_ns for d in told)
+    is_silent = any(not _is_told(at_ns, told_ns, faulty.injected_ns) for at_ns in seen.wrong_ns)
     return Judged(
-        _outcome(faulty, seen, rules, is_silent=bool(silent)),
-        faulty.injected_ns,
+        _outcome(faulty, seen, rules, is_silent=is_silent),
+        min(faulty.injected_ns, default=None),
         first,
-        None if told_ns is None else told_ns - since_ns,
+        None if first is None else first.at_ns - since_ns,
         seen.recovered_ns,
         len(seen.lost_ns),
         len(seen.wrong_ns),
@@ -159,6 +161,13 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
         tuple(level for _, level in faulty.levels),
         faulty.crash,
     )
+
+
+def _is_told(at_ns: int, told_ns: Sequence[int], injected_ns: Sequence[int]) -> bool:
+    """Whether anything told of a fault by then, since the last one began to have an effect."""
+    begun_ns = max((began_ns for began_ns in injected_ns if began_ns <= at_ns), default=0)
+    place = bisect_left(told_ns, begun_ns)
+    return place < len(told_ns) and told_ns[place] <= at_ns
 
 
 def _outcome(faulty: Observed, seen: _Seen, rules: Rules, *, is_silent: bool) -> Outcome:
@@ -205,8 +214,10 @@ class _Seen:
             self._compare(stage, known, found)
             self._measure(stage, [output.publish_ns for output in found])
 
-    def _level(self, at_ns: int) -> str:
-        return next(level for since_ns, level in reversed(self._levels) if since_ns <= at_ns)
+    def _is_same(self, stage: str, at_ns: int) -> bool:
+        """Whether a stage runs then as at the first level."""
+        level = next(level for since_ns, level in reversed(self._levels) if since_ns <= at_ns)
+        return stage in self._rules.same_at[level]
 
     def _compare(self, stage: str, known: Sequence[Output], found: Sequence[Output]) -> None:
         near_ns = half_step_ns([output.capture_ns for output in known])
@@ -224,7 +235,7 @@ class _Seen:
             for output in known
             if output.publish_ns >= self._since_ns
             and captures.of(output.capture_ns) is None
-            and self._level(output.publish_ns) == self._rules.first
+            and self._is_same(stage, output.publish_ns)
         ]
         self.lost_ns += lost
         self._recover(good, [*bad, *lost])
@@ -243,7 +254,7 @@ class _Seen:
         """Return the list that an output belongs to; None for a good one."""
         if output.degraded and not (known is not None and known.degraded):
             return self.told_ns
-        if self._level(output.publish_ns) != self._rules.first:
+        if not self._is_same(stage, output.publish_ns):
             return None
         if known is None or any(o.newest_ns > output.publish_ns for o in output.origins.values()):
             return self.wrong_ns

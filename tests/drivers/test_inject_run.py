@@ -1,17 +1,21 @@
 """Runs of a campaign: what each fault of a job comes to, and that taps alone change nothing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from avrt.api.campaign import FaultCampaign
+from avrt.config.pipeline import load
 from avrt.drivers.inject import jobs
 from avrt.drivers.inject.campaign import Campaign, idle, is_same
+from avrt.drivers.inject.rules import rules_for
 from avrt.drivers.inject.run import run_once
 from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import SpecError
+from avrt.metrics.injection import Observed
 from avrt.model.campaign import Expected, Injection, Row
 
 STAGES = """
@@ -229,3 +233,22 @@ def test_pairs_are_the_same_for_the_same_seed(bench):
     assert first == second != other
     with pytest.raises(SpecError, match="a pair takes two rows"):
         list(campaign.pairs({"a": rows["a"]}, 1, 0))
+
+
+def test_what_runs_at_a_level_as_at_the_first_one_is_compared_there():
+    path = Path(__file__).parents[2] / "scenarios/faults/brake.yaml"
+    rules = rules_for(load(path).spec, Observed())
+    assert rules.runs_at == {
+        "two_gpus": {"near", "limit", "plan", "halt"},
+        "one_gpu": {"near", "limit", "plan", "halt"},
+        "cpu_only": {"near", "limit", "plan", "halt"},
+        "stop": {"halt"},
+    }
+    assert rules.same_at == {
+        "two_gpus": {"near", "limit", "plan", "halt", "screen"},
+        "one_gpu": {"near", "limit", "plan", "halt"},
+        "cpu_only": {"halt"},
+        "stop": {"halt"},
+    }
+    assert rules.silent_ns == 300_000_000
+    assert rules.near_ns == {"radar": 25_000_000, "wheels": 10_000_000}

@@ -77,7 +77,7 @@ def test_what_becomes_of_messages_on_their_way(tapped, expected):
     assert seen(broken(raws, {"a": "/a"}, [tapped], ZERO_NS, applied)) == expected
     assert seen(raws) == GOOD
     if expected != GOOD:
-        assert applied.first_ns == (tapped.frame or 2) * STEP_NS
+        assert applied.times_ns == [(tapped.frame or 2) * STEP_NS]
 
 
 def test_a_stuck_source_that_never_said_anything_begins_with_its_first_message():

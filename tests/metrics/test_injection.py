@@ -15,6 +15,7 @@ STEP = 100
 RULES = Rules(
     lambda _stage, known, found: known != found,
     {"full": frozenset({"plan"}), "less": frozenset({"plan"}), "stop": frozenset()},
+    {"full": frozenset({"plan"}), "less": frozenset(), "stop": frozenset()},
     silent_ns=300,
     near_ns={"lidar": 50},
 )
@@ -27,13 +28,12 @@ def output(number, payload="good", *, late=0, degraded=False, rests_on=None):
     return Output(capture_ns, capture_ns + 10 + late, payload, degraded, origins)
 
 
-def run(outputs, detections=(), levels=(), crash="", injected_ns=300):
-    return Observed(
-        {"plan": list(outputs)}, list(detections), list(levels), injected_ns, 1, crash, "d"
-    )
+def run(outputs, detections=(), levels=(), crash="", injected_ns=(300,)):
+    given = list(detections), list(levels), list(injected_ns)
+    return Observed({"plan": list(outputs)}, *given, crash, "d")
 
 
-GOLDEN = run([output(n) for n in range(10)], injected_ns=None)
+GOLDEN = run([output(n) for n in range(10)], injected_ns=())
 TOLD = [Detection(310, "vote", "x")]
 
 
@@ -75,6 +75,12 @@ CASES = {
     ),
     "told before the fault": (
         run(with_outputs(_4=output(4, "bad")), [Detection(299, "vote", "x")]),
+        "silent_corruption",
+        0,
+        1,
+    ),
+    "told of another fault, before this one": (
+        run(with_outputs(_6=output(6, "bad")), TOLD, injected_ns=(300, 600)),
         "silent_corruption",
         0,
         1,
@@ -185,8 +191,7 @@ observed = st.builds(
         sorted,
         st.lists(st.tuples(times, st.sampled_from(["full", "less", "stop"])), max_size=4),
     ),
-    st.one_of(st.none(), times),
-    st.integers(0, 3),
+    st.builds(sorted, st.lists(times, max_size=3)),
     st.sampled_from(["", "boom"]),
     st.just("d"),
 )

@@ -19,11 +19,6 @@ class Applied:
         self._first_ns[fault] = min(at_ns, self._first_ns.get(fault, at_ns))
 
     @property
-    def first_ns(self) -> int | None:
-        """When the first of them did; None when none ever did."""
-        return min(self._first_ns.values(), default=None)
-
-    @property
-    def count(self) -> int:
-        """How many of them did."""
-        return len(self._first_ns)
+    def times_ns(self) -> list[int]:
+        """When each of them first did, in order."""
+        return sorted(self._first_ns.values())

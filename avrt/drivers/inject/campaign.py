@@ -62,7 +62,7 @@ class Campaign:
         faulty = run_once(self._bench, faults)
         judged = judge(self.golden, faulty, self._rules)
         failed = list(unmet(row.expect, judged))
-        missing = len(set(faults)) - faulty.hit
+        missing = len(set(faults)) - len(faulty.injected_ns)
         if missing:
             failed.insert(0, f"{missing} of its faults hit nothing")
         if not self._is_silent[row.id]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.metrics.injection import Rules, half_step_ns
-from avrt.model.levels import at_level, critical_stages, levels_of
+from avrt.model.levels import at_level, critical_stages, first_level, levels_of
 from avrt.model.spec import Criticality
 from avrt.payload.digest import digest_of
 from avrt.safety.agreement import SHARE, Tolerance
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from avrt.metrics.injection import Differs, Observed
+    from avrt.model.ladder import LevelSpec
     from avrt.model.spec import PipelineSpec
     from avrt.safety.agreement import Agreement
 
@@ -48,7 +49,21 @@ def rules_for(spec: PipelineSpec, golden: Observed) -> Rules:
         silent_ns = max(silent_ns, spec.ladder.age_ns_max)
     near_ns = {source.name: (source.period_ns or 0) // 2 for source in spec.sources}
     runs_at = runs_at or {"": frozenset(critical)}
-    return Rules(_differs(spec, critical), runs_at, silent_ns, near_ns)
+    same_at = {level.name: _unchanged(spec, level) for level in levels_of(spec)} or runs_at
+    return Rules(_differs(spec, critical), runs_at, same_at, silent_ns, near_ns)
+
+
+def _unchanged(spec: PipelineSpec, level: LevelSpec) -> frozenset[str]:
+    """Return the stages that run at a level as at the first one, with all that is before them."""
+    first = {stage.name: stage for stage in first_level(spec).stages}
+    here = {stage.name: stage for stage in at_level(spec, level).stages}
+    names = [stage.name for stage in spec.stages]
+    changed = {name for name in names if first.get(name) != here.get(name)}
+    before = -1
+    while before != len(changed):
+        before = len(changed)
+        changed |= {s.name for s in here.values() if any(i.source in changed for i in s.inputs)}
+    return frozenset(here) - changed
 
 
 def _differs(spec: PipelineSpec, critical: Iterable[str]) -> Differs:

@@ -81,7 +81,7 @@ def run_once(bench: Bench, faults: Sequence[Injection] = ()) -> Observed:
         raise raised
     if raised is not None:
         observed.crash = f"{type(raised).__name__}: {raised}"
-    observed.injected_ns, observed.hit = applied.first_ns, applied.count
+    observed.injected_ns = applied.times_ns
     observed.detections.sort(key=lambda found: found.at_ns)
     return observed
 
