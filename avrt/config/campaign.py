@@ -10,7 +10,7 @@
         expect: {outcome: [masked], detect: {by: [vote], within: 50 ms}, levels: []}
 
 Read as strictly as a pipeline file and with the same errors; paths count from its folder.
-`config.injections` reads the faults.
+`config.injections` reads the faults, `config.expected` what must come of them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.config import pipeline as pipeline_file
+from avrt.config.expected import EXPECT_KEYS, read_expected
 from avrt.config.injections import FAULT_KEYS, read_injections
-from avrt.config.reader import Key, build, name, named, one_of, section, text
-from avrt.config.shape import LASTING, NAME, TEXT, by_name, list_of, object_of, shape_of
+from avrt.config.reader import Key, build, name, named, section, text
+from avrt.config.shape import LASTING, NAME, TEXT, by_name, list_of, object_of
 from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import did_you_mean
-from avrt.model.campaign import DETECTORS, OUTCOMES, CampaignSpec, DriveSpec, Expected, Row
-from avrt.model.levels import levels_of
+from avrt.model.campaign import CampaignSpec, DriveSpec, Expected, Row
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -88,24 +88,9 @@ def _row(key: str, node: Node, pipeline: PipelineSpec) -> Row:
     values = section(node, ROW_KEYS)
     given = node.mapping()
     faults = read_injections(given["faults"], pipeline)
-    expect = _expected(given["expect"], pipeline) if "expect" in given else Expected()
+    expect = read_expected(given["expect"], pipeline) if "expect" in given else Expected()
     about, gap = str(values["about"]), str(values.get("gap", ""))
     return Row(id=key, about=about, faults=faults, expect=expect, gap=gap)
-
-
-def _expected(node: Node, pipeline: PipelineSpec) -> Expected:
-    values = section(node, EXPECT_KEYS)
-    found = values.pop("detect", None)
-    if isinstance(found, dict):
-        values |= found
-    elif found is not None:
-        values["silent"] = True
-    known = [level.name for level in levels_of(pipeline)]
-    given = node.mapping()
-    for item in given["levels"].items() if "levels" in given else ():
-        if item.value not in known:
-            raise item.fail(f"no level named {item.text!r}; {did_you_mean(item.text, known)}")
-    return build(Expected, values)
 
 
 def _drive(node: Node) -> DriveSpec:
@@ -115,93 +100,11 @@ def _drive(node: Node) -> DriveSpec:
     return build(DriveSpec, {**values, "seconds": lasts_ns / NS_PER_S})
 
 
-def _detect(node: Node) -> object:
-    """Return what must be detected; the word `nothing` for what must not be."""
-    if node.value == NOTHING:
-        return NOTHING
-    return section(node, DETECT_KEYS)
-
-
-def _words(*choices: str) -> Words:
-    return Words(choices)
-
-
-class Words:
-    """Reads one of these words, or a list of some."""
-
-    def __init__(self, choices: tuple[str, ...]) -> None:
-        self._one = one_of(*choices)
-        item = shape_of(self._one)
-        self.shape: Shape = {"anyOf": [item, list_of(item, least=1)]}
-
-    def __call__(self, node: Node) -> tuple[str, ...]:
-        if not isinstance(node.value, tuple):
-            return (self._one(node),)
-        if not node.value:
-            raise node.fail("expected at least one")
-        return tuple(self._one(item) for item in node.value)
-
-
-def _levels(node: Node) -> tuple[str, ...]:
-    return tuple(name(item) for item in node.items("a list of levels, in order"))
-
-
 def _as_it_is(node: Node) -> object:
     return node  # read once the pipeline is known
 
 
-NOTHING = "nothing"
-_OUTCOME, _BY = _words(*OUTCOMES), _words(*DETECTORS)
 _COUNT: Shape = {"type": "integer", "minimum": 0}
-DETECT_KEYS = (
-    Key(
-        "by",
-        "detected_by",
-        _BY,
-        about="what may tell of it first; anything unless given",
-        shape=_BY.shape,
-    ),
-    Key(
-        "within",
-        "detected_ns",
-        above_zero,
-        about="at most so long after the injection",
-        shape=LASTING,
-    ),
-)
-EXPECT_KEYS = (
-    Key(
-        "outcome",
-        "outcomes",
-        _OUTCOME,
-        about="the classes it may have; none of the harmful ones unless given",
-        shape=_OUTCOME.shape,
-    ),
-    Key(
-        "detect",
-        "detect",
-        _detect,
-        about="what tells of it, or 'nothing': then nothing may",
-        shape={"anyOf": [{"const": NOTHING}, object_of(DETECT_KEYS)]},
-    ),
-    Key("levels", "levels", _levels, about="the levels entered, in order", shape=list_of(NAME)),
-    Key(
-        "max_gap",
-        "gap_ns",
-        above_zero,
-        about="longest time without an output of a critical stage that runs",
-        shape=LASTING,
-    ),
-    Key("incorrect", "incorrect", whole, about="most wrong outputs", shape=_COUNT),
-    Key("lost", "lost", whole, about="most outputs that do not come", shape=_COUNT),
-    Key(
-        "recover_within",
-        "recover_ns",
-        above_zero,
-        about="time from the injection until all outputs are good again",
-        shape=LASTING,
-    ),
-)
 ROW_KEYS = (
     Key("about", "about", text, example="one copy answers with NaN", about="what it is"),
     Key(

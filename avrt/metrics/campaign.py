@@ -17,7 +17,8 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from avrt.metrics.injection import Detection, Judged
+    from avrt.metrics.injection import Judged
+    from avrt.metrics.observed import Detection
     from avrt.metrics.probability import Estimate
     from avrt.model.campaign import Expected, Injection, Row
 

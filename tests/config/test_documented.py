@@ -13,6 +13,7 @@ from avrt.config import (
     campaign,
     execution,
     expectations,
+    expected,
     faults,
     injections,
     ladder,
@@ -67,7 +68,7 @@ INJECT_TABLES = {
         *(kind for kinds in injections.KINDS.values() for kind in kinds),
     ],
     "expectations": [
-        *(key.name for key in (*campaign.EXPECT_KEYS, *campaign.DETECT_KEYS)),
+        *(key.name for key in (*expected.EXPECT_KEYS, *expected.DETECT_KEYS)),
         *OUTCOMES,
         *DETECTORS,
     ],

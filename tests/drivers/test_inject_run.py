@@ -15,7 +15,7 @@ from avrt.drivers.inject.rules import rules_for
 from avrt.drivers.inject.run import run_once
 from avrt.drivers.virtual import VirtualLoop
 from avrt.errors import SpecError
-from avrt.metrics.injection import Observed
+from avrt.metrics.observed import Observed
 from avrt.model.campaign import Expected, Injection, Row
 
 STAGES = """

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from avrt.metrics.campaign import RowResult, coverage, unmet
-from avrt.metrics.injection import Detection, Observed, Output, Rules, judge
+from avrt.metrics.injection import judge
+from avrt.metrics.observed import Detection, Observed, Output, Rules
 from avrt.model.campaign import OUTCOMES, Expected, Injection, Row
 from avrt.model.message import Origin
 

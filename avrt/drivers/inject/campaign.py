@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from avrt.drivers.inject.run import Bench
-    from avrt.metrics.injection import Observed
+    from avrt.metrics.observed import Observed
     from avrt.model.campaign import Injection, Row
 
 PAIR_NS = 2 * NS_PER_S

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from avrt.metrics.injection import Detection
+from avrt.metrics.observed import Detection
 from avrt.model.records import (
     ChainBroken,
     FaultRecord,

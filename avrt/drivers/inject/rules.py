@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from avrt.metrics.injection import Rules, half_step_ns
+from avrt.metrics.compared import half_step_ns
+from avrt.metrics.observed import Rules
 from avrt.model.levels import at_level, critical_stages, first_level, levels_of
 from avrt.model.spec import Criticality
 from avrt.payload.digest import digest_of
@@ -16,7 +17,7 @@ from avrt.safety.rules import ByKind, Contained, rules_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from avrt.metrics.injection import Differs, Observed
+    from avrt.metrics.observed import Differs, Observed
     from avrt.model.ladder import LevelSpec
     from avrt.model.spec import PipelineSpec
     from avrt.safety.agreement import Agreement

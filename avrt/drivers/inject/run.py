@@ -29,7 +29,7 @@ from avrt.kernel import Kernel
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.record.journal import Journal
-from avrt.metrics.injection import Observed, output_of
+from avrt.metrics.observed import Observed, output_of
 from avrt.metrics.run import RunFigures
 from avrt.model.commands import Record
 from avrt.model.records import ModeRecord
