@@ -18,12 +18,12 @@ WRONG = "{where: stage.it, what: flip, frame: 3}"
 
 @pytest.fixture
 def campaign(tmp_path, make_drive, write_pipeline):
-    """Return a function that writes a campaign of rows over a log of eight messages."""
+    """Return a function that writes a campaign of rows over a log of 16 messages."""
 
     def write(*rows, log=None):
         write_pipeline()
         path = tmp_path / "campaign.yaml"
-        head = ["campaign: small", "pipeline: small.yaml", f"log: {log or make_drive(8).name}"]
+        head = ["campaign: small", "pipeline: small.yaml", f"log: {log or make_drive(16).name}"]
         path.write_text("\n".join([*head, "rows:", *(f"  {row}" for row in rows)]) + "\n")
         return path
 
@@ -87,7 +87,7 @@ def test_pairs_that_do_harm_exit_1(call, campaign):
 def test_clean_drives_are_quiet(call, campaign):
     done = call("inject", campaign(row("S1", DROP)), "--clean", 100)
     assert done.code == 0
-    assert "8 clean frames in 1 drive: 0 alarms, 0 changes of level" in done.out
+    assert "16 clean frames in 1 drive: 0 alarms, 0 changes of level" in done.out
 
 
 @pytest.mark.parametrize(

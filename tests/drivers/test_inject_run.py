@@ -138,6 +138,13 @@ def test_a_row_fails_when_its_fault_hits_nothing(came_of):
     assert came_of(of_stage("plan", "raise", frame=99)).unmet == ("1 of its faults hit nothing",)
 
 
+def test_a_row_fails_when_the_drive_ends_before_a_hang_could_be_told(came_of):
+    assert came_of(of_stage("plan", "never", frame=5)).judged.outcome == "hang"
+    found = came_of(of_stage("plan", "never", frame=6))
+    assert found.judged.outcome == "degraded"
+    assert found.unmet == ("the drive goes on for less than 600 ms",)
+
+
 def test_a_row_fails_when_the_taps_alone_change_the_run(came_of, monkeypatch):
     def call(_self, process, inputs):
         return [process(**inputs)]

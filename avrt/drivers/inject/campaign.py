@@ -62,6 +62,8 @@ class Campaign:
         faulty = run_once(self._bench, faults)
         judged = judge(self.golden, faulty, self._rules)
         failed = list(unmet(row.expect, judged))
+        if (judged.injected_ns or 0) + self._rules.silent_ns > self._bench.end_ns:
+            failed.insert(0, f"the drive goes on for less than {format_ns(self._rules.silent_ns)}")
         missing = len(set(faults)) - len(faulty.injected_ns)
         if missing:
             failed.insert(0, f"{missing} of its faults hit nothing")
