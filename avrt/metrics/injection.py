@@ -56,8 +56,8 @@ class Judged:
 def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     """Compare a run with faults with the run without; what told there, too, tells of no fault."""
     since_ns = min(faulty.injected_ns, default=0)
-    known = {(d.by, d.what) for d in golden.detections}
-    told = [d for d in faulty.detections if d.at_ns >= since_ns and (d.by, d.what) not in known]
+    known = set(golden.detections)
+    told = [d for d in faulty.detections if d.at_ns >= since_ns and d not in known]
     first = min(told, key=lambda d: d.at_ns, default=None)
     seen = Compared(golden, faulty, rules, since_ns)
     told_ns = sorted(d.at_ns for d in told)

@@ -6,10 +6,11 @@ import pytest
 from avrt.api.campaign import FaultCampaign
 from avrt.drivers.inject.applied import Applied
 from avrt.drivers.inject.campaign import Campaign
-from avrt.drivers.inject.detection import alarms_of, anomalies_told
+from avrt.drivers.inject.detection import alarms_of
 from avrt.drivers.inject.messages import spoilt
+from avrt.drivers.inject.run import run_once
 from avrt.logs.merge import SourceMessage
-from avrt.logs.raw import Anomaly, Channel, RawMessage
+from avrt.logs.raw import Channel, RawMessage
 from avrt.model.campaign import Injection
 from avrt.model.records import (
     ChainBroken,
@@ -58,11 +59,6 @@ def test_what_tells_of_a_fault(record, told):
     assert found == ([] if told is None else [told])
 
 
-def test_anomalies_of_the_log_tell_at_their_first_time():
-    (found,) = anomalies_told([Anomaly("stamp_gap", "/a", 5, 3, "x")])
-    assert (found.at_ns, found.by, found.what) == (5, "log", "/a: stamp_gap")
-
-
 def items(source, count=4):
     raw = RawMessage(Channel(0, "/a", "t", "cdr"), 0, 0, 0, b"")
     for index in range(count):
@@ -108,6 +104,12 @@ def test_the_world_feeds_the_sources_that_the_pipeline_has(tmp_path):
     bench = campaign._bench(campaign.spec.drive)
     assert set(bench.log.topics()) == {"/tf_static", "/vehicle/speed"}
     assert bench.frames == 50
+    gaps = [
+        Injection(place="source", target="wheels", kind="drop", frame=frame, count=4)
+        for frame in (20, 40)
+    ]
+    told = [(d.by, d.what, d.at_ns // 20_000_000) for d in run_once(bench, gaps).detections]
+    assert told == [("log", "/vehicle/speed: stamp_gap", n) for n in (24, 44)]
     found = Campaign(bench).row(campaign.spec.rows["S1"], 0)
     assert (found.judged.outcome, found.judged.lost, found.unmet) == ("recovered", 1, ())
     result = campaign.run(frames=60)

@@ -85,6 +85,15 @@ def test_a_stuck_source_that_never_said_anything_begins_with_its_first_message()
     assert [content for _, _, content in seen(found)] == [0] * 6
 
 
+def test_several_faults_count_messages_as_they_would_come_without_any():
+    both = [fault("drop", frame=0, count=2), fault("stamp", frame=3, by=1e6)]
+    found = broken(messages(), {"a": "/a"}, both, ZERO_NS, Applied())
+    assert seen(found) == [GOOD[2], (300, 301, 3), *GOOD[4:]]
+    late = [fault("delay", frame=2, by=250e6), fault("drop", at_ns=4 * STEP_NS, for_ns=STEP_NS)]
+    found = broken(messages(), {"a": "/a"}, late, ZERO_NS, Applied())
+    assert seen(found) == [*GOOD[:2], GOOD[3], (450, 200, 2), GOOD[5]]
+
+
 def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
     def stamps(seed):
         tapped = replace(fault("jitter", at_ns=0, by=8e6), seed=seed)

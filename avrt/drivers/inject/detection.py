@@ -34,9 +34,8 @@ from avrt.model.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from avrt.logs.raw import Anomaly
     from avrt.model.records import AnyRecord
 
 AGREED = frozenset(("", "unanimous", "majority_of_two", "superseded"))
@@ -70,7 +69,6 @@ def alarms_of(record: AnyRecord, at_ns: int) -> Iterator[Detection]:  # noqa: C9
             pass
 
 
-def anomalies_told(anomalies: Iterable[Anomaly]) -> Iterator[Detection]:
-    """Yield what the log's anomalies tell of, at the time of the first of each kind."""
-    for anomaly in anomalies:
-        yield Detection(anomaly.at_ns or 0, "log", f"{anomaly.topic}: {anomaly.kind}")
+def alarm_of_log(at_ns: int, topic: str, kind: str) -> Detection:
+    """Return what an anomaly of the log tells of."""
+    return Detection(at_ns, "log", f"{topic}: {kind}")

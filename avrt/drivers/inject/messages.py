@@ -2,8 +2,9 @@
 
 What happens on the way from the sensor happens to the bytes of a log, before anything looks at
 them, so whatever watches stamps and counts sees it: `broken`. What is wrong within a message
-happens to its payload, after it was decoded: `spoilt`. A message is hit by its place among those of
-its source, or by its log time in the drive without faults.
+happens to its payload, after it was decoded: `spoilt`. On its way a message is hit by its place
+among those of its source, or by its log time, in the drive without faults; within, by those that it
+comes with.
 
 | kind      | what becomes of the messages that are hit                      |
 |-----------|----------------------------------------------------------------|
@@ -21,7 +22,7 @@ its source, or by its log time in the drive without faults.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
@@ -38,11 +39,31 @@ if TYPE_CHECKING:
     from avrt.logs.raw import RawMessage
     from avrt.model.campaign import Injection
 
-    Tap = Callable[[Sequence[RawMessage], set[int], Injection], Iterable[RawMessage]]
+    Tap = Callable[[Sequence["Sent"], set[int], Injection], Iterable["Sent"]]
 
 AGAIN_NS = NS_PER_MS
 STAMP = slice(4, 12)
 """Where a CDR message that begins with a header has its stamp: seconds and nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message on its way, with its place among those of its source in the drive without faults.
+
+    Attributes:
+        index: counts them from 0.
+        at_ns: its log time there, pipeline ns.
+    """
+
+    index: int
+    at_ns: int
+    raw: RawMessage
+
+    def late(self, log_ns: int) -> Sent:
+        return replace(self, raw=replace(self.raw, log_ns=log_ns))
+
+    def with_data(self, data: bytes) -> Sent:
+        return replace(self, raw=replace(self.raw, data=data))
 
 
 def broken(
@@ -61,65 +82,67 @@ def broken(
         zero_ns: pipeline time zero in the log's clock.
         applied: is told of the messages that are hit.
     """
+    own = [fault for fault in faults if fault.place == "source" and fault.kind in TAPS]
+    topics = dict.fromkeys(topic_of[fault.target] for fault in own)
+    made = [raw for raw in raws if raw.topic not in topics]
+    for topic in topics:
+        on_it = [fault for fault in own if topic_of[fault.target] == topic]
+        theirs = [raw for raw in raws if raw.topic == topic]
+        sent = [Sent(i, raw.log_ns - zero_ns, raw) for i, raw in enumerate(theirs)]
+        made += [one.raw for one in _broken(sent, on_it, applied)]
+    return sorted(made, key=lambda raw: raw.log_ns) if topics else raws
+
+
+def _broken(sent: Sequence[Sent], faults: Iterable[Injection], applied: Applied) -> Sequence[Sent]:
     for fault in faults:
-        if fault.place == "source" and fault.kind in TAPS:
-            raws = _broken(raws, topic_of[fault.target], fault, zero_ns, applied)
-    return raws
+        hit = {one.index: one.at_ns for one in sent if fault.covers(one.index, one.at_ns)}
+        if hit:
+            applied.note(fault, min(hit.values()))
+            made = TAPS[fault.kind](sent, set(hit), fault)
+            sent = sorted(made, key=lambda one: one.raw.log_ns)
+    return sent
 
 
-def _broken(
-    raws: Sequence[RawMessage], topic: str, fault: Injection, zero_ns: int, applied: Applied
-) -> Sequence[RawMessage]:
-    own = [raw for raw in raws if raw.topic == topic]
-    times_ns = [raw.log_ns - zero_ns for raw in own]
-    hit = {i for i, at_ns in enumerate(times_ns) if fault.covers(i, at_ns)}
-    if not hit:
-        return raws
-    applied.note(fault, times_ns[min(hit)])
-    others = [raw for raw in raws if raw.topic != topic]
-    return sorted([*others, *TAPS[fault.kind](own, hit, fault)], key=lambda raw: raw.log_ns)
+def _drop(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
+    return (one for one in own if one.index not in hit)
 
 
-def _drop(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Iterator[RawMessage]:
-    return (raw for i, raw in enumerate(own) if i not in hit)
-
-
-def _repeat(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Iterator[RawMessage]:
+def _repeat(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
     last: RawMessage | None = None
-    for i, raw in enumerate(own):
-        if i in hit and last is not None:
-            yield replace(raw, data=_restamped(last.data, _stamp_ns(raw.data)))
+    for one in own:
+        if one.index in hit and last is not None:
+            yield one.with_data(_restamped(last.data, _stamp_ns(one.raw.data)))
         else:
-            last = raw
-            yield raw
+            last = one.raw
+            yield one
 
 
-def _duplicate(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Iterator[RawMessage]:
-    for i, raw in enumerate(own):
-        yield raw
-        if i in hit:
-            yield replace(raw, log_ns=raw.log_ns + AGAIN_NS)
+def _duplicate(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
+    for one in own:
+        yield one
+        if one.index in hit:
+            yield one.late(one.raw.log_ns + AGAIN_NS)
 
 
-def _swap(own: Sequence[RawMessage], hit: set[int], _fault: Injection) -> Iterator[RawMessage]:
-    for i, (raw, after) in enumerate(pairwise([*own, own[-1]])):
-        yield replace(raw, log_ns=after.log_ns + AGAIN_NS) if i in hit else raw
+def _swap(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
+    for one, after in pairwise([*own, own[-1]]):
+        yield one.late(after.raw.log_ns + AGAIN_NS) if one.index in hit else one
 
 
-def _delay(own: Sequence[RawMessage], hit: set[int], fault: Injection) -> Iterator[RawMessage]:
-    for i, raw in enumerate(own):
-        yield replace(raw, log_ns=raw.log_ns + round(fault.by)) if i in hit else raw
+def _delay(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    for one in own:
+        yield one.late(one.raw.log_ns + round(fault.by)) if one.index in hit else one
 
 
-def _stamp(own: Sequence[RawMessage], hit: set[int], fault: Injection) -> Iterator[RawMessage]:
-    for i, raw in enumerate(own):
-        yield _moved(raw, round(fault.by)) if i in hit else raw
+def _stamp(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    for one in own:
+        yield _moved(one, round(fault.by)) if one.index in hit else one
 
 
-def _jitter(own: Sequence[RawMessage], hit: set[int], fault: Injection) -> Iterator[RawMessage]:
-    shares = generator(fault.seed, "jitter").uniform(-1.0, 1.0, len(own))
-    for i, raw in enumerate(own):
-        yield _moved(raw, round(fault.by * shares[i])) if i in hit else raw
+def _jitter(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    shares = generator(fault.seed, "jitter").uniform(-1.0, 1.0, max(hit) + 1)
+    for one in own:
+        yield _moved(one, round(fault.by * shares[one.index])) if one.index in hit else one
 
 
 TAPS: Mapping[str, Tap] = {
@@ -154,10 +177,10 @@ def _with(fault: Injection, payload: Payload, index: int) -> Payload:
     return cast("Payload", with_flip(payload, rng))
 
 
-def _moved(raw: RawMessage, by_ns: int) -> RawMessage:
+def _moved(sent: Sent, by_ns: int) -> Sent:
     """Return a message with another stamp; one before zero stays as it is."""
-    stamp_ns = _stamp_ns(raw.data) + by_ns
-    return raw if stamp_ns < 0 else replace(raw, data=_restamped(raw.data, stamp_ns))
+    stamp_ns = _stamp_ns(sent.raw.data) + by_ns
+    return sent if stamp_ns < 0 else sent.with_data(_restamped(sent.raw.data, stamp_ns))
 
 
 def _order(data: bytes | memoryview) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import ModelTiming
 from avrt.drivers.inject.applied import Applied
-from avrt.drivers.inject.detection import alarms_of, anomalies_told
+from avrt.drivers.inject.detection import alarm_of_log, alarms_of
 from avrt.drivers.inject.devices import device_events
 from avrt.drivers.inject.held import HeldLog
 from avrt.drivers.inject.jobs import TappedWorker
@@ -38,10 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from avrt.config.binding import BoundStage
+    from avrt.logs.raw import RawMessage
+    from avrt.logs.reader import LogReader
+    from avrt.metrics.observed import Detection
     from avrt.model.campaign import Injection
     from avrt.model.commands import Command
     from avrt.model.message import Message
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, SourceSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
     spec, log = bench.spec, bench.log
     topic_of = {source.name: source.topic or "" for source in spec.sources}
     raws = broken(log.raws, topic_of, faults, bench.zero_ns, applied)
-    merged = MergedLog(HeldLog(log.infos, raws, log.anomalies), spec.sources)
+    merged = _HeardLog(HeldLog(log.infos, raws, log.anomalies), spec.sources, bench.zero_ns)
     items = spoilt(with_models(merged, spec.cameras), faults, applied)
     worker = _worker(bench, faults, _Watched(observed, bench.critical), applied)
     journal = Journal(listen=lambda at_ns, commands: _listen(observed, at_ns, commands))
@@ -106,7 +109,7 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
             VirtualLoop(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns).run()
     finally:
         worker.close()
-    observed.detections += anomalies_told(merged.anomalies)
+    observed.detections += merged.heard
     observed.digest = journal.digest
     if worker.damage is not None:
         raise worker.damage
@@ -130,6 +133,23 @@ def _listen(observed: Observed, at_ns: int, commands: Sequence[Command]) -> None
         observed.detections += alarms_of(command.record, at_ns)
         if isinstance(command.record, ModeRecord) and command.record.entered:
             observed.levels.append((at_ns, command.record.mode))
+
+
+class _HeardLog(MergedLog):
+    """Hears of each anomaly at its own time; the log itself keeps the first of each kind.
+
+    Attributes:
+        heard: all of them.
+    """
+
+    def __init__(self, reader: LogReader, sources: Sequence[SourceSpec], zero_ns: int) -> None:
+        self.heard: list[Detection] = []
+        self._began_ns = zero_ns
+        super().__init__(reader, sources)
+
+    def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
+        self.heard.append(alarm_of_log(raw.log_ns - self._began_ns, raw.topic, kind))
+        super()._tell(raw, kind, detail)
 
 
 class _Watched(Recorder):
