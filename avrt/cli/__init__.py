@@ -19,6 +19,7 @@ from avrt.cli import (
     compare,
     demo,
     doctor,
+    inject,
     profile,
     replay,
     report,
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 BUG, INTERRUPTED = 70, 130
 COMMANDS = (
-    demo, check, simulate, replay, run, verify, report, score, whatif, compare, profile, doctor,
+    demo, check, simulate, replay, run, verify, report, score, whatif, compare, inject, profile,
+    doctor,
 )  # fmt: skip
 
 

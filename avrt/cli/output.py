@@ -67,11 +67,22 @@ def progress_bar(title: str, *, wanted: bool) -> Iterator[Callable[[int], None] 
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
+    with progress_words(title, wanted=True) as words:
+
+        def tell(at_ns: int) -> None:
+            if words is not None:
+                words(f"{at_ns / NS_PER_S:.1f} s")
+
+        yield tell
+
+
+@contextmanager
+def progress_words(title: str, *, wanted: bool) -> Iterator[Callable[[str], None] | None]:
+    """Give something to tell what is being done; shown on a terminal only."""
+    if not (wanted and sys.stderr.isatty()):
+        yield None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=None)
-
-        def tell(at_ns: int) -> None:
-            progress.update(task, description=f"{title} {at_ns / NS_PER_S:.1f} s")
-
-        yield tell
+        yield lambda what: progress.update(task, description=f"{title} {what}")

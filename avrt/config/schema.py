@@ -1,9 +1,10 @@
-"""The JSON Schema of the pipeline file, for editors: made from the tables of keys that read it."""
+"""The JSON Schemas of pipeline and campaign files, for editors: from the tables that read them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from avrt.config.campaign import CAMPAIGN_KEYS
 from avrt.config.pipeline import PIPELINE_KEYS
 from avrt.config.shape import object_of
 
@@ -20,4 +21,14 @@ def pipeline_schema() -> Shape:
         "title": "avrt pipeline",
         "description": "A pipeline file of avrt. Quantities are NUMBER UNIT, such as 25 ms.",
         **object_of(PIPELINE_KEYS),
+    }
+
+
+def campaign_schema() -> Shape:
+    """Return the schema; what holds between parts of a file, `avrt inject` tells."""
+    return {
+        "$schema": DIALECT,
+        "title": "avrt campaign",
+        "description": "A fault campaign of avrt. Quantities are NUMBER UNIT, such as 25 ms.",
+        **object_of(CAMPAIGN_KEYS),
     }

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from avrt.errors import FaultError
 from avrt.exec.runner import guarded
 from avrt.payload import Plan, Tracks
@@ -77,24 +79,28 @@ def contained_test(accept: Test) -> Test:
 
 
 class Contained:
-    """An agreement that raises at nothing: what it cannot compare is no vote.
+    """An agreement that raises at nothing and warns of nothing: what it cannot compare is no vote.
 
     A payload of a shape that nobody expected must not end the run; the other replicas are right.
+    Numbers too large to be subtracted differ by infinity or by no number at all: neither agrees.
     """
 
     def __init__(self, agreement: Agreement) -> None:
         self._agreement = agreement
 
     def problem(self, payload: object) -> Problem:
-        found = guarded(lambda: self._agreement.problem(payload), INTERRUPTS)
+        with np.errstate(all="ignore"):
+            found = guarded(lambda: self._agreement.problem(payload), INTERRUPTS)
         return "schema" if isinstance(found, FaultError) else found
 
     def distance(self, a: object, b: object) -> float:
-        found = guarded(lambda: self._agreement.distance(a, b), INTERRUPTS)
+        with np.errstate(all="ignore"):
+            found = guarded(lambda: self._agreement.distance(a, b), INTERRUPTS)
         return math.inf if isinstance(found, FaultError) else found
 
     def settle(self, payloads: Sequence[object]) -> object | None:
-        found = guarded(lambda: self._agreement.settle(payloads), INTERRUPTS)
+        with np.errstate(all="ignore"):
+            found = guarded(lambda: self._agreement.settle(payloads), INTERRUPTS)
         return None if isinstance(found, FaultError) else found
 
 

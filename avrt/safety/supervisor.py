@@ -5,8 +5,8 @@ steps the ladder (`ladder`). A driver hands what it asks for to the kernel as an
 verifies from its journal alone. Equal calls of the kernel give equal requests in every driver.
 
 * Healthy devices: those of the ladder's that are not lost.
-* Overload: of the last WINDOW_JOBS jobs of a critical stage at this level MISSES or more were late,
-  or were not done for want of time. What had no input, or was lost, tells nothing of the load.
+* Overload: many of the last activations of a critical stage at this level (`windows`) were late, or
+  were not done for want of time. What had no input, or was lost, tells nothing of the load.
 * Faults: likewise that many of them failed, or a job of any stage found no memory twice.
 * Failing: votes in a row of a critical stage in which nothing was accepted.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
@@ -38,6 +38,7 @@ from avrt.model.records import (
     VoteRecord,
 )
 from avrt.safety.ladder import Health, Ladder, Level
+from avrt.safety.windows import Windows
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -45,12 +46,11 @@ if TYPE_CHECKING:
 
     from avrt.model.commands import Command
     from avrt.model.events import Event, Order
+    from avrt.model.ladder import LevelSpec
     from avrt.model.records import AnyRecord
     from avrt.model.spec import PipelineSpec
 
 TICK_NS = 10 * NS_PER_MS
-MISSES = 3
-WINDOW_JOBS = 10
 RATIOS_KEPT = 20
 FAILURES = frozenset(("failure", "hang"))
 FOR_WANT_OF_TIME = frozenset(
@@ -79,12 +79,12 @@ class Supervisor:
         levels = [Level(level.name, level.devices) for level in spec.ladder.levels]
         self._ladder = Ladder(levels, spec.ladder.age_ns_max)
         self._admitted = tuple(admitted) or (True,) * len(levels)
-        self._demands = [_Demand(at_level(spec, level)) for level in spec.ladder.levels]
+        self._demands = [_Demand(spec, level) for level in spec.ladder.levels]
         self._critical = critical_stages(spec)
-        self._redundant = {s.name for s in spec.stages if s.redundancy is not None}
         self._counted = frozenset(spec.ladder.devices)
         self._lost: set[str] = set()
-        self._misses, self._failures, self._lacks_memory = _Windows(), _Windows(), False
+        self._misses, self._failures = (self._demands[0].windows() for _ in range(2))
+        self._lacks_memory = False
         self._ratios: dict[str, deque[float]] = {}
         self._missed: set[int] = set()
         self._accepted_ns: dict[str, int] = {}
@@ -148,14 +148,14 @@ class Supervisor:
             self._took(job)
         if job.stage not in self._undecided:
             return
-        if is_done and job.stage not in self._redundant:
+        if is_done and job.stage not in self._demands[self._ladder.level].voted:
             self._accepted_ns[job.stage] = at_ns
         if job.release_ns < self._since_ns:
             return
         if is_done or job.reason in FAILURES:
-            self._failures.count(job.task, is_bad=not is_done)
+            self._failures.count(job.stage, job.release_ns, is_bad=not is_done)
         if not is_told and (is_done or (job.outcome, job.reason) in FOR_WANT_OF_TIME):
-            self._misses.count(job.task, is_bad=not is_done)
+            self._misses.count(job.stage, job.release_ns, is_bad=not is_done)
 
     def _took(self, job: JobRecord) -> None:
         """Keep what a job of this level took, in parts of its wcet."""
@@ -166,9 +166,9 @@ class Supervisor:
 
     def _missed_by(self, miss: MissRecord) -> None:
         stage = self._demands[self._ladder.level].stage_of.get(miss.task)
-        if stage in self._undecided and miss.release_ns >= self._since_ns:
+        if stage is not None and stage in self._undecided and miss.release_ns >= self._since_ns:
             self._missed.add(miss.job)
-            self._misses.count(miss.task, is_bad=True)
+            self._misses.count(stage, miss.release_ns, is_bad=True)
 
     def _faulted(self, fault: FaultRecord) -> None:
         stages = self._demands[self._ladder.level].stage_of
@@ -212,26 +212,13 @@ class Supervisor:
     def _begin_level(self, at_ns: int, ran: Collection[str]) -> None:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
         self._since_ns = at_ns
-        self._misses, self._failures, self._lacks_memory = _Windows(), _Windows(), False
-        for stage in self._demands[self._ladder.level].stages.difference(ran):
+        demand = self._demands[self._ladder.level]
+        self._misses, self._failures = (demand.windows() for _ in range(2))
+        self._lacks_memory = False
+        for stage in demand.stages.difference(ran):
             if stage in self._undecided:
                 self._undecided[stage] = 0
                 self._accepted_ns[stage] = at_ns
-
-
-class _Windows:
-    """What became of the last jobs of each task."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, deque[bool]] = {}
-
-    def count(self, task: str, *, is_bad: bool) -> None:
-        self._last.setdefault(task, deque(maxlen=WINDOW_JOBS)).append(is_bad)
-
-    @property
-    def are_many(self) -> bool:
-        """Whether MISSES or more of the last ones of some task were bad."""
-        return any(sum(window) >= MISSES for window in self._last.values())
 
 
 class _Orders:
@@ -255,14 +242,22 @@ class _Demand:
 
     Attributes:
         stages: those that run.
+        voted: those of them whose outputs are voted on.
         wcet_ns, stage_of: by task.
     """
 
-    def __init__(self, spec: PipelineSpec) -> None:
+    def __init__(self, whole: PipelineSpec, level: LevelSpec) -> None:
+        spec = at_level(whole, level)
         periods = release_periods(spec)
+        tasks = {
+            stage.name: whole.stage(stage.name).task_names[: len(stage.task_names)]
+            for stage in spec.stages
+        }  # a single copy that is left is called as it was among several
+        self._spec = spec
         self.stages = {stage.name for stage in spec.stages}
-        self.stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
-        self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in stage.task_names}
+        self.voted = {stage.name for stage in spec.stages if stage.redundancy is not None}
+        self.stage_of = {task: stage for stage, names in tasks.items() for task in names}
+        self.wcet_ns = {task: stage.wcet_ns for stage in spec.stages for task in tasks[stage.name]}
         self._capacity = {device.name: float(device.capacity) for device in spec.devices}
         self._places = {
             device.name: [place.name for place in spec.places(device)] for device in spec.devices
@@ -274,7 +269,11 @@ class _Demand:
                 period_ns = periods[stage.name]
                 if period_ns is not None:
                     share = wcet_ns / period_ns
-                    self._shares += [(task, device, share) for task in stage.task_names]
+                    self._shares += [(task, device, share) for task in tasks[stage.name]]
+
+    def windows(self) -> Windows:
+        """Return windows in which nothing has happened yet."""
+        return Windows(self._spec)
 
     def fits(self, worst: Mapping[str, float], lost: Collection[str]) -> bool:
         """Whether each device can do what it is asked for, given what tasks took of their wcet.

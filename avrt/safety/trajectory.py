@@ -124,7 +124,8 @@ def _is_whole(plan: Plan) -> bool:
 
 
 def _is_drivable(plan: Plan, limits: PlanLimits) -> bool:
-    sideways = plan.speed**2 * np.abs(plan.curvature)
+    with np.errstate(over="ignore", invalid="ignore"):  # what has no square is too fast
+        sideways = plan.speed**2 * np.abs(plan.curvature)
     return bool(
         (np.diff(plan.t) > 0).all()
         and plan.t[0] >= 0

@@ -20,7 +20,7 @@ from avrt.world.camera import camera_info
 from avrt.world.world import EgoPose, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from avrt.world.scenes import Scene
 
@@ -81,11 +81,18 @@ SENSORS = (
 )  # fmt: skip
 
 
-def readings(world: World) -> Iterator[Reading]:
-    """Yield what all sensors of a world read, in the order in which a recorder gets it."""
+def readings(world: World, topics: Container[str] | None = None) -> Iterator[Reading]:
+    """Yield what the sensors of these topics read (all, when None), in a recorder's order.
+
+    What a sensor reads does not depend on which others do.
+    """
     end_ns = round(world.seconds * NS_PER_S)
     yield from heapq.merge(
-        *(_readings(world, index, sensor, end_ns) for index, sensor in enumerate(SENSORS)),
+        *(
+            _readings(world, index, sensor, end_ns)
+            for index, sensor in enumerate(SENSORS)
+            if topics is None or sensor.topic in topics
+        ),
         key=lambda reading: (reading.log_ns, reading.topic),
     )
 

@@ -1,4 +1,4 @@
-"""docs/pipeline.md and docs/scenario.md name every key that such a file may have."""
+"""docs/pipeline.md, scenario.md and inject.md name every key that such a file may have."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ import pytest
 from avrt.config import (
     arrivals,
     calibration,
+    campaign,
     execution,
     expectations,
+    expected,
     faults,
     guard,
+    injections,
     ladder,
     overheads,
     pipeline,
     scenario,
     stage_keys,
 )
+from avrt.model.campaign import DETECTORS, OUTCOMES
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "pipeline.md").read_text(encoding="utf-8")
+INJECT = (DOCS / "inject.md").read_text(encoding="utf-8")
 SCENARIO = (DOCS / "scenario.md").read_text(encoding="utf-8")
 TABLES = {
     "top level": pipeline.PIPELINE_KEYS,
@@ -56,6 +61,26 @@ SCENARIO_TABLES = {
         for key in keys
     ],
 }
+INJECT_TABLES = {
+    "top level": [key.name for key in (*campaign.CAMPAIGN_KEYS, *campaign.WORLD_KEYS)],
+    "rows": [key.name for key in campaign.ROW_KEYS],
+    "faults": [
+        *(key.name for key in injections.FAULT_KEYS),
+        *(kind for kinds in injections.KINDS.values() for kind in kinds),
+    ],
+    "expectations": [
+        *(key.name for key in (*expected.EXPECT_KEYS, *expected.DETECT_KEYS)),
+        *OUTCOMES,
+        *DETECTORS,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", INJECT_TABLES)
+def test_every_key_and_word_of_a_campaign_is_documented(name):
+    section = next(p for p in INJECT.split("\n## ") if name in p.splitlines()[0].lower())
+    words = set(re.findall(r"[a-z0-9_]+", " ".join(re.findall(r"`([^`]+)`", section))))
+    assert [key for key in INJECT_TABLES[name] if key not in words] == []
 
 
 @pytest.mark.parametrize("name", SCENARIO_TABLES)

@@ -429,3 +429,68 @@ def test_periodic_sources_feed_a_simulation_under_a_ladder(laddered):
     assert entered[:1] == ["light"]
     late = [job for job in run.jobs if job.release_ns > 4 * NS_PER_S]
     assert {job.outcome for job in late} == {"met"}
+
+
+# One copy of three
+
+
+def spec_of_copies():
+    pipeline = avrt.Pipeline(
+        "p",
+        devices={"cpu": {"type": "cpu", "slots": 3}},
+        ladder={"levels": {"full": {}, "stop": {"without": ["beat"]}}, "critical": ["see"]},
+    )
+    copies = {"copies": 3, "one_domain": True}
+    keys = {"period": "100 ms", "wcet": "10 ms", "deadline": "50 ms"}
+    pipeline.add(lambda: 0, name="see", redundancy=copies, **keys)
+    pipeline.add(lambda: 0, name="beat", device="cpu", **keys)
+    return pipeline.spec
+
+
+@pytest.mark.parametrize(
+    ("late", "levels"), [({"see.0"}, []), ({"see.2"}, []), ({"see.0", "see.1"}, ["stop"])]
+)
+@pytest.mark.parametrize("cost_ns", [60 * NS_PER_MS, None])
+def test_a_copy_that_others_outvote_in_time_leaves_the_level_as_it_is(late, levels, cost_ns):
+    """The voter has an output of the two others at its deadline: nothing is late but one copy."""
+
+    def execution(task, index):
+        return cost_ns if task in late and index >= 5 else 10 * NS_PER_MS
+
+    run = simulate(spec_of_copies(), until_ns=6 * NS_PER_S, execution=execution)
+    entered = [record.mode for record in run.records if isinstance(record, ModeRecord)]
+    assert entered == levels
+
+
+@pytest.mark.parametrize("lost", [(), ("see.0",)])
+def test_a_single_copy_that_is_left_at_a_level_is_judged_by_its_own_jobs(lost):
+    """It is not voted on there: its outputs are its own, and its misses count at once."""
+    pipeline = avrt.Pipeline(
+        "p",
+        devices={"cpu": {"type": "cpu", "slots": 3}, "gpu": {"type": "simulated"}},
+        ladder={
+            "devices": ["gpu"],
+            "levels": {
+                "full": {"devices": 1},
+                "one": {"stages": {"see": {"copies": 1}}},
+                "stop": {"without": ["beat"]},
+            },
+            "critical": ["see"],
+        },
+    )
+    keys = {"period": "100 ms", "wcet": "10 ms", "deadline": "50 ms"}
+    copies = {"copies": 3, "one_domain": True}
+    pipeline.add(lambda: 0, name="see", device="cpu", redundancy=copies, **keys)
+    pipeline.add(lambda: 0, name="beat", device="cpu", **keys)
+
+    def execution(task, index):
+        return 60 * NS_PER_MS if task in lost and index >= 20 else 10 * NS_PER_MS
+
+    run = simulate(
+        pipeline.spec,
+        until_ns=4 * NS_PER_S,
+        execution=execution,
+        feed=[(NS_PER_S, DeviceLost("gpu"))],
+    )
+    entered = [(record.mode, record.cause) for record in run.records if type(record) is ModeRecord]
+    assert entered == [("one", "devices"), *([("stop", "overload")] if lost else [])]

@@ -260,3 +260,11 @@ def test_of_plans_that_differ_the_slowest_is_safest():
 )
 def test_a_plan_that_cannot_be_driven_is_no_vote(spoilt, problem):
     assert Trajectory().problem(spoilt) == problem
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.01])
+def test_a_speed_whose_square_is_no_number_is_refused_without_a_warning(curvature):
+    """A flipped bit of the exponent makes one; a warning is text that nobody asked for."""
+    fast = plan(1e200)
+    spoilt = replace(fast, xy=plan().xy, curvature=np.full_like(fast.t, curvature))
+    assert Trajectory().problem(spoilt) == "range"

@@ -1,6 +1,7 @@
 """From a stage to its rules: kinds, domains, and nothing that raises."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -63,3 +64,17 @@ def raising(_output, _previous):
 @pytest.mark.parametrize("accept", [raising, lambda _output, _previous: np.zeros(3)])
 def test_an_acceptance_test_that_raises_refuses(accept):
     assert rules_of(stage(), accept).accept(1.0, None) is False
+
+
+@pytest.mark.parametrize("vote", ["tolerance", "kind"])
+def test_numbers_that_cannot_be_subtracted_do_not_agree_and_warn_of_nothing(vote):
+    """Flipped exponent bits make them; a warning would be text on stderr in every frame."""
+    redundancy = RedundancySpec(copies=3, vote=vote)
+    stage = StageSpec(name="s", device="d", wcet_ns=1, deadline_ns=1, redundancy=redundancy)
+    agreement = rules_of(stage).agreement
+    huge = np.array([1e308, 1.0])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert not agreement.distance(huge, -huge) <= 1
+        assert agreement.problem(huge) == ""
+    assert told == []

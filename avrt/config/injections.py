@@ -1,0 +1,183 @@
+"""The faults of a campaign's row: where, what, when, and how much.
+
+    faults:
+      - {where: source.radar, what: drop, frame: 40, count: 5}
+      - {where: stage.plan.1, what: wrong, by: 3, frame: 60}
+      - {where: device.gpu0, what: flap, at: 2 s, up: 6 s, down: 1 s, count: 5}
+
+`at` goes with `for` and `frame` with `count`: a device has no frames. `KINDS` says what can be
+broken where and which of the other keys it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from avrt.config.reader import Key, build, one_of, section, text
+from avrt.config.shape import AT_LEAST_ONE, DURATION, LASTING, TEXT, whole
+from avrt.config.shares import FACTOR_MAX, above_zero, percent, positive, shift, span
+from avrt.config.shares import whole as count_of
+from avrt.errors import did_you_mean
+from avrt.model.campaign import Injection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from avrt.config.node import Node
+    from avrt.model.spec import PipelineSpec
+
+COUNT_MAX = 1_000_000
+KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "source": {
+        "drop": (),
+        "repeat": (),
+        "duplicate": (),
+        "swap": (),
+        "delay": ("by",),
+        "stamp": ("by",),
+        "jitter": ("by",),
+        "nan": ("share",),
+        "flip": (),
+    },
+    "stage": {
+        "raise": (),
+        "never": (),
+        "wrong": ("by",),
+        "nan": ("share",),
+        "repeat": (),
+        "flip": (),
+        "slow": ("factor",),
+    },
+    "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down")},
+}
+
+
+def read_injections(node: Node, pipeline: PipelineSpec) -> tuple[Injection, ...]:
+    """Return the faults of a row; SpecError where one means nothing."""
+    items = node.items("a list of faults")
+    if not items:
+        raise node.fail("a row without a fault tells nothing; give at least one")
+    return tuple(_injection(item, pipeline) for item in items)
+
+
+def _injection(node: Node, pipeline: PipelineSpec) -> Injection:
+    given = node.mapping('a fault, such as "{where: source.radar, what: drop, frame: 40}"')
+    values = section(node, FAULT_KEYS)
+    place, _, target = str(values.pop("where")).partition(".")
+    if place not in KINDS:
+        raise given["where"].fail(f"no such place {place!r}; {did_you_mean(place, KINDS)}")
+    known = _targets(pipeline)[place]
+    if target not in known:
+        raise given["where"].fail(f"no {place} named {target!r}; {did_you_mean(target, known)}")
+    kind = str(values["kind"])
+    if kind not in KINDS[place]:
+        what = f"nothing of a {place} can {kind!r}; known are {', '.join(KINDS[place])}"
+        raise given["what"].fail(what)
+    _check_when(node, given, place, kind)
+    _check_amounts(node, given, KINDS[place][kind])
+    if "by" in given:
+        values["by"] = _amount(given["by"], place, kind)
+    return build(Injection, {"place": place, "target": target, **values})
+
+
+def _targets(pipeline: PipelineSpec) -> Mapping[str, list[str]]:
+    stages = [stage.name for stage in pipeline.stages]
+    copies = [task for stage in pipeline.stages for task in stage.task_names]
+    return {
+        "source": [source.name for source in pipeline.sources],
+        "stage": list(dict.fromkeys([*stages, *copies])),
+        "device": [device.name for device in pipeline.devices],
+    }
+
+
+def _check_when(node: Node, given: Mapping[str, Node], place: str, kind: str) -> None:
+    """Refuse what has no beginning or two, or an end of the other kind."""
+    if ("at" in given) == ("frame" in given):
+        raise node.fail("say when it begins: either 'at', a time, or 'frame', a number")
+    if place == "device" and "frame" in given:
+        raise given["frame"].fail("a device has no frames; say 'at'")
+    if "for" in given and ("frame" in given or kind == "flap"):
+        raise given["for"].fail("say 'count' here: how many of them")
+    if "count" in given and "at" in given and kind != "flap":
+        raise given["count"].fail("'count' goes with 'frame'; with 'at' say 'for'")
+
+
+def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...]) -> None:
+    for name in AMOUNTS:
+        if name in given and name not in wanted:
+            raise given[name].fail(f"it takes no {name!r} here; remove it")
+        if name in wanted and name not in given and name != "share":
+            raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
+
+
+def _amount(node: Node, place: str, kind: str) -> float:
+    """Return how far: a number for a value, ns for a time."""
+    if place == "stage":
+        if type(node.value) not in {int, float}:
+            raise node.fail(f'expected a number, such as "3", found {node.shown}')
+        return float(node.text)
+    return float(shift(node) if kind == "stamp" else above_zero(node))
+
+
+def _as_it_is(node: Node) -> object:
+    return node.value  # read once the kind of fault is known
+
+
+def _share(node: Node) -> float:
+    return float(percent(node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Reads how many; at least one."""
+
+    def __call__(self, node: Node) -> int:
+        count = count_of(node)
+        if not 1 <= count <= COUNT_MAX:
+            raise node.fail(f"expected 1 to {COUNT_MAX}, found {node.shown}")
+        return count
+
+
+AMOUNTS: Mapping[str, str] = {
+    "by": "3", "share": "2 %", "factor": "3", "up": "6 s", "down": "1 s",
+}  # fmt: skip
+KIND_NAMES = tuple(dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
+FAULT_KEYS = (
+    Key(
+        "where",
+        "where",
+        text,
+        example="source.radar",
+        about="source.NAME, stage.NAME (all copies), stage.NAME.COPY or device.NAME",
+        shape=whole("(?:source|stage|device)\\..+"),
+    ),
+    Key("what", "kind", one_of(*KIND_NAMES), example="drop", about="what goes wrong there"),
+    Key("at", "at_ns", span, about="from this pipeline time on", shape=DURATION),
+    Key("for", "for_ns", above_zero, about="so long; to the end without it", shape=LASTING),
+    Key(
+        "frame",
+        "frame",
+        count_of,
+        about="from this message or job on, counted from 0",
+        shape={"type": "integer", "minimum": 0},
+    ),
+    Key("count", "count", _Count(), about="so many of them, 1 unless given", shape=AT_LEAST_ONE),
+    Key(
+        "by",
+        "by",
+        _as_it_is,
+        about="how far: a time, or a number that is added to a wrong value",
+        shape={"anyOf": [DURATION, {"type": "number"}]},
+    ),
+    Key("share", "share", _share, about="which part of the numbers", shape=TEXT),
+    Key(
+        "factor",
+        "factor",
+        positive,
+        about="how many times as long a job takes",
+        shape={"type": "number", "exclusiveMinimum": 0, "maximum": FACTOR_MAX},
+    ),
+    Key("up", "up_ns", above_zero, about="of a flap: how long it is there", shape=LASTING),
+    Key("down", "down_ns", above_zero, about="of a flap: how long away", shape=LASTING),
+)

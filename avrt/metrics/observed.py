@@ -1,0 +1,90 @@
+"""What one run of a fault campaign showed, and by what it is judged: plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from avrt.model.campaign import Detector
+    from avrt.model.message import Message, Origin
+
+    Differs = Callable[[str, object, object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One published message of a critical stage."""
+
+    capture_ns: int
+    publish_ns: int
+    payload: object
+    degraded: bool
+    origins: Mapping[str, Origin]
+
+
+def output_of(message: Message[object]) -> Output:
+    stamp = message.stamp
+    return Output(
+        stamp.capture_ns, stamp.publish_ns, message.payload, message.degraded, message.origins
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Something that told of a fault."""
+
+    at_ns: int
+    by: Detector
+    what: str
+
+
+@dataclass(slots=True)
+class Observed:
+    """What one run showed.
+
+    Attributes:
+        outputs: of each critical stage, in the order of their publication.
+        levels: when which level of the ladder was entered.
+        injected_ns: when each fault first had an effect, those that had one, in order.
+        crash: why it did not come to its end, or "".
+        digest: of its decisions.
+    """
+
+    outputs: dict[str, list[Output]] = field(default_factory=dict)
+    detections: list[Detection] = field(default_factory=list)
+    levels: list[tuple[int, str]] = field(default_factory=list)
+    injected_ns: list[int] = field(default_factory=list)
+    crash: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What outcomes are judged by.
+
+    Attributes:
+        differs: whether two payloads of a stage differ beyond what its kind allows.
+        runs_at: the critical stages that run at each level, the best first; one level named ""
+            where there is no ladder.
+        same_at: those of them that run at a level as at the first one, with all that is before
+            them.
+        silent_ns: how long a critical stage may be silent.
+        near_ns: by source, half of the time between two captures.
+    """
+
+    differs: Differs
+    runs_at: Mapping[str, frozenset[str]]
+    same_at: Mapping[str, frozenset[str]]
+    silent_ns: int
+    near_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.runs_at))
+
+    @property
+    def last(self) -> str:
+        return list(self.runs_at)[-1]

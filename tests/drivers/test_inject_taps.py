@@ -1,0 +1,234 @@
+"""What each tap does to messages, payloads, devices: by example and by property."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from avrt.api.raw_messages import RawMessages
+from avrt.drivers.draws import generator
+from avrt.drivers.inject.applied import Applied
+from avrt.drivers.inject.campaign import drawn
+from avrt.drivers.inject.devices import device_events
+from avrt.drivers.inject.messages import TAPS, broken
+from avrt.drivers.inject.values import with_added, with_flip, with_nan
+from avrt.logs.decode import decode
+from avrt.model.campaign import Injection
+from avrt.model.events import DeviceBack, DeviceLost
+from avrt.units import NS_PER_MS, NS_PER_S
+
+ZERO_NS = 1_000 * NS_PER_S
+STEP_NS = 100 * NS_PER_MS
+
+
+def messages(count=6, topics=("/a",)):
+    made = []
+    encoder = RawMessages(made.append)
+    for index in range(count):
+        for topic in topics:
+            at_ns = ZERO_NS + index * STEP_NS
+            xyz = np.full((2, 3), index, np.float32)
+            encoder.add_cloud(topic, "roof", at_ns - 7, xyz, log_ns=at_ns)
+    return made
+
+
+def fault(kind, **keys):
+    keys = keys or {"frame": 2}
+    return Injection(place="source", target="a", kind=kind, **keys)
+
+
+def seen(raws):
+    """What a source would see: (log ms, stamp ms, content) of each message."""
+    found = []
+    for raw in raws:
+        decoded = decode(raw, "lidar")
+        times = (raw.log_ns - ZERO_NS, decoded.header_ns + 7 - ZERO_NS)
+        found.append((*(t // NS_PER_MS for t in times), int(decoded.payload.xyz[0, 0])))
+    return found
+
+
+GOOD = [(100 * n, 100 * n, n) for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("tapped", "expected"),
+    [
+        (fault("drop"), [*GOOD[:2], *GOOD[3:]]),
+        (fault("drop", frame=2, count=3), [*GOOD[:2], *GOOD[5:]]),
+        (fault("drop", at_ns=2 * STEP_NS, for_ns=2 * STEP_NS), [*GOOD[:2], *GOOD[4:]]),
+        (fault("drop", at_ns=2 * STEP_NS), GOOD[:2]),
+        (
+            fault("repeat", frame=2, count=2),
+            [*GOOD[:2], (200, 200, 1), (300, 300, 1), *GOOD[4:]],
+        ),
+        (fault("duplicate"), [*GOOD[:3], (201, 200, 2), *GOOD[3:]]),
+        (fault("swap"), [*GOOD[:2], GOOD[3], (301, 200, 2), *GOOD[4:]]),
+        (fault("delay", frame=2, by=150e6), [*GOOD[:2], GOOD[3], (350, 200, 2), *GOOD[4:]]),
+        (fault("stamp", frame=2, by=-50e6), [*GOOD[:2], (200, 150, 2), *GOOD[3:]]),
+        (fault("drop", frame=99), GOOD),
+    ],
+)
+def test_what_becomes_of_messages_on_their_way(tapped, expected):
+    applied = Applied()
+    raws = messages()
+    assert seen(broken(raws, {"a": "/a"}, [tapped], ZERO_NS, applied)) == expected
+    assert seen(raws) == GOOD
+    if expected != GOOD:
+        assert applied.times_ns == [(tapped.frame or 2) * STEP_NS]
+
+
+def test_a_stuck_source_that_never_said_anything_begins_with_its_first_message():
+    found = broken(messages(), {"a": "/a"}, [fault("repeat", frame=0, count=9)], ZERO_NS, Applied())
+    assert [content for _, _, content in seen(found)] == [0] * 6
+
+
+def test_several_faults_count_messages_as_they_would_come_without_any():
+    both = [fault("drop", frame=0, count=2), fault("stamp", frame=3, by=1e6)]
+    found = broken(messages(), {"a": "/a"}, both, ZERO_NS, Applied())
+    assert seen(found) == [GOOD[2], (300, 301, 3), *GOOD[4:]]
+    late = [fault("delay", frame=2, by=250e6), fault("drop", at_ns=4 * STEP_NS, for_ns=STEP_NS)]
+    found = broken(messages(), {"a": "/a"}, late, ZERO_NS, Applied())
+    assert seen(found) == [*GOOD[:2], GOOD[3], (450, 200, 2), GOOD[5]]
+
+
+def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
+    def stamps(seed):
+        tapped = replace(fault("jitter", at_ns=0, by=8e6), seed=seed)
+        found = broken(messages(50), {"a": "/a"}, [tapped], ZERO_NS, Applied())
+        return [decode(raw, "lidar").header_ns - raw.log_ns + 7 for raw in found]
+
+    assert stamps(1) == stamps(1) != stamps(2)
+    assert all(abs(off_ns) <= 8e6 for off_ns in stamps(1))
+
+
+@given(st.data())
+def test_taps_touch_their_own_source_only_and_keep_the_order_of_the_log(data):
+    kind = data.draw(st.sampled_from(sorted(TAPS)))
+    tapped = fault(
+        kind,
+        frame=data.draw(st.integers(0, 8)),
+        count=data.draw(st.integers(1, 8)),
+        by=float(data.draw(st.integers(1, 10**9))),
+        seed=data.draw(st.integers(0, 99)),
+    )
+    raws = messages(topics=("/a", "/b"))
+    found = list(broken(raws, {"a": "/a", "b": "/b"}, [tapped], ZERO_NS, Applied()))
+    assert [raw for raw in found if raw.topic == "/b"] == [r for r in raws if r.topic == "/b"]
+    assert [raw.log_ns for raw in found] == sorted(raw.log_ns for raw in found)
+
+
+# Wrong numbers
+
+
+@dataclass(frozen=True)
+class Thing:
+    points: object
+    label: str
+    score: float
+    count: int
+
+
+THING = Thing(np.ones((4, 3), np.float32), "car", 0.5, 3)
+payloads = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**6), 10**6),
+        st.floats(allow_nan=False, width=32),
+        st.text(max_size=3),
+        st.integers(0, 3).map(lambda n: np.arange(n, dtype=np.float32)),
+        st.integers(0, 3).map(lambda n: np.arange(n, dtype=np.int16)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.text(max_size=2), inner, max_size=3),
+        st.builds(Thing, inner, st.text(max_size=2), st.floats(width=32), st.integers(0, 9)),
+    ),
+    max_leaves=6,
+)
+
+
+@given(payloads, st.integers(0, 1000), st.floats(0, 1))
+def test_wrong_numbers_leave_the_build_of_a_payload_as_it_is(payload, seed, share):
+    before = repr(payload)
+    rng = generator(seed, "x")
+    for made in (with_flip(payload, rng), with_nan(payload, share, rng), with_added(payload, 1.5)):
+        assert type(made) is type(payload)
+        assert repr(payload) == before
+
+
+def test_nan_goes_into_a_share_of_the_numbers_and_nothing_else():
+    made = with_nan(THING, 1.0, generator(0, "x"))
+    assert np.isnan(made.points).all()
+    assert math.isnan(made.score)
+    assert (made.label, made.count) == ("car", 3)
+    some = with_nan(np.ones(10_000), 0.02, generator(0, "x"))
+    assert 150 <= np.isnan(some).sum() <= 250
+
+
+@given(st.integers(0, 10**6))
+def test_a_flip_changes_exactly_one_number_by_its_sign_or_exponent(seed):
+    made = with_flip(THING, generator(seed, "x"))
+    numbers = [*made.points.ravel().tolist(), made.score]
+    wrong = [b for a, b in zip([1.0] * 12 + [0.5], numbers, strict=True) if a != b]
+    assert len(wrong) == 1
+    mantissa, _ = math.frexp(abs(wrong[0]))
+    assert mantissa == 0.5 or not math.isfinite(wrong[0])
+    assert (made.label, made.count) == ("car", 3)
+
+
+def test_without_floating_point_numbers_a_bit_of_an_integer_is_flipped():
+    assert with_flip({"count": 8}, generator(0, "x")) != {"count": 8}
+    assert with_flip(["a", None, True], generator(0, "x")) == ["a", None, True]
+
+
+# Devices
+
+
+def lost(device="gpu", **keys):
+    return Injection(place="device", target=device, kind="lost", **keys)
+
+
+def events(*faults, end_ns=100):
+    found = device_events(faults, end_ns, Applied())
+    return [(at_ns, type(event), event.device) for at_ns, event in found]
+
+
+def test_a_device_is_away_while_any_fault_says_so():
+    both = (lost(at_ns=10, for_ns=20), lost(at_ns=20, for_ns=30), lost("other", at_ns=15))
+    assert events(*both) == [
+        (10, DeviceLost, "gpu"),
+        (15, DeviceLost, "other"),
+        (50, DeviceBack, "gpu"),
+    ]
+
+
+def test_a_flap_is_lost_and_back_in_turns_until_the_drive_ends():
+    flap = Injection(
+        place="device", target="gpu", kind="flap", at_ns=10, up_ns=20, down_ns=5, count=9
+    )
+    found = events(flap)
+    assert [at_ns for at_ns, _, _ in found] == [30, 35, 55, 60, 80, 85]
+    assert [kind for _, kind, _ in found] == [DeviceLost, DeviceBack] * 3
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.one_of(st.none(), st.integers(1, 30))), max_size=5)
+)
+def test_a_device_is_never_lost_twice_nor_back_twice(spans):
+    found = events(*(lost(at_ns=at_ns, for_ns=for_ns) for at_ns, for_ns in spans))
+    kinds = [kind for _, kind, _ in found]
+    assert kinds == [DeviceLost, DeviceBack] * (len(kinds) // 2) + [DeviceLost] * (len(kinds) % 2)
+    assert [at_ns for at_ns, _, _ in found] == sorted(at_ns for at_ns, _, _ in found)
+
+
+@given(st.integers(0, 2**62), st.text(max_size=5))
+def test_the_same_seed_draws_the_same_faults(seed, name):
+    faults = [fault("flip"), fault("flip"), fault("nan")]
+    assert drawn(faults, seed, name) == drawn(faults, seed, name)
+    seeds = {item.seed for item in drawn(faults, seed, name)}
+    assert len(seeds) == 3
+    assert drawn(faults, seed ^ 1, name) != drawn(faults, seed, name)
