@@ -10,7 +10,8 @@ each means is in `avrt.safety.guard`. Where the numbers come from:
 * stuck 100 of inertial and satellite readings: PX4's DataValidator (VALUE_EQUAL_COUNT);
 * age 1 s: Autoware's monitors of topics give up after 1.0 s, and no known time scale lies closer;
 * faster 1.2: more than a fifth too many;
-* nonfinite 0.5, covered 0.3 for 1 s: half of a cloud, a third of an image;
+* nonfinite 0.5, covered 0.3 for 1 s: half of a cloud, a third of an image; a reading that is no
+  number counts as all of it;
 * most 2,000,000 points: what Autoware's CenterPoint has room for (cloud_capacity);
 * dark 10, bright 230, in 5 x 5 blocks: autoware_image_diagnostics; contrast 2: on a drive in fog
   (RADIATE) at most 12 % of the blocks of an image are below, on one in the sun (KITTI) none is.
@@ -37,15 +38,15 @@ DEFAULT = "default"
 DEFAULTS: Mapping[str, GuardSpec] = {
     "camera": GuardSpec(least=1, stuck=3, blind=3, covered=0.3),
     "lidar": GuardSpec(least=2, most=2_000_000, nonfinite=0.5, stuck=3),
-    "radar": GuardSpec(stuck=3),
-    "imu": GuardSpec(stuck=100),
-    "gnss": GuardSpec(stuck=100),
-    "can": GuardSpec(),
+    "radar": GuardSpec(nonfinite=0.5, stuck=3),
+    "imu": GuardSpec(nonfinite=0.5, stuck=100),
+    "gnss": GuardSpec(nonfinite=0.5, stuck=100),
+    "can": GuardSpec(nonfinite=0.5),
 }
 ONLY_FOR = {
     **dict.fromkeys(("blind", "dark", "bright", "contrast", "covered", "covered_for"), ("camera",)),
     **dict.fromkeys(("least", "most"), ("camera", "lidar")),
-    "nonfinite": ("lidar",),
+    "nonfinite": ("lidar", "radar", "imu", "gnss", "can"),
 }
 """Keys that only some kinds of sensors have."""
 
@@ -65,12 +66,16 @@ def guard(node: Node, kind: str) -> GuardSpec:
     for name, child in node.mapping().items():
         kinds = ONLY_FOR.get(name, (kind,))
         if kind not in kinds:
-            raise child.fail(f"is only for a {' or a '.join(kinds)}, and this source is a {kind}")
+            raise child.fail(f"is only for {_listed(kinds)}, and this source is a {kind}")
     spec = build(GuardSpec, {**asdict(DEFAULTS[kind]), **values})
     if spec.dark >= spec.bright:
         what = f"expected dark below bright, found {spec.dark:g} and {spec.bright:g}"
         raise node.fail(what)
     return spec
+
+
+def _listed(kinds: tuple[str, ...]) -> str:
+    return " or ".join(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}" for kind in kinds)
 
 
 def _one_or_more(node: Node) -> int:
@@ -194,7 +199,8 @@ GUARD_KEYS = (
         "nonfinite",
         "nonfinite",
         _share,
-        about="which share of the points may be no numbers, fewer are dropped; 0.5 unless given",
+        about="which share of the points or targets may be no numbers, fewer are dropped; 0.5 "
+        "unless given",
         shape=SHARE,
     ),
     Key(

@@ -24,7 +24,7 @@ Reason = Literal[Fault, "early", "out"]
 * age: it came too long after its capture, or before it.
 * damaged: its image cannot be decoded.
 * empty, huge: it holds fewer points or pixels than a sensor of this kind gives, or more.
-* nonfinite: too many of its points are no numbers.
+* nonfinite: too many of its points or targets are no numbers, or the reading is none.
 * blind: the image is black, saturated or uniform.
 * stuck: its content is that of the message before, to the bit.
 * early: it comes more often than its declared rate allows.
@@ -49,7 +49,7 @@ class GuardSpec:
         age_ns: between capture and arrival at most, either way.
         faster: how many times its declared rate it may have.
         least, most: points or pixels of a message.
-        nonfinite: which share of the points may be no numbers; fewer are dropped.
+        nonfinite: which share of the points or targets may be no numbers; fewer are dropped.
         stuck, blind: like `bad`, for messages with one content and for blind images.
         dark, bright: mean grey level, 0 to 255, below and above which an image is blind.
         contrast: standard deviation of grey levels below which an image, or a block of it, is

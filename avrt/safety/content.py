@@ -7,6 +7,7 @@ pass over its points. STRIDE is prime, so that no width of a row and no number o
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from dataclasses import dataclass, replace
@@ -35,8 +36,8 @@ class Content:
     """One payload in numbers.
 
     Attributes:
-        size: its points or pixels; 1 where it has neither.
-        nonfinite: points that are no numbers.
+        size: its points, targets or pixels; 1 where it has none of them.
+        nonfinite: points or targets whose position is no number, or 1 of a reading that is none.
         fingerprint: equal where the content is equal to the bit; None where nothing is in it.
         level: mean grey level of an image, 0 to 255; None of anything else.
         spread: standard deviation of its grey levels.
@@ -64,7 +65,7 @@ class Content:
 
 
 def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
-    """Return a payload without the points that are no numbers, and what it is in numbers.
+    """Return a payload without points or targets that are nowhere, and what it is in numbers.
 
     What the guard's thresholds ask nothing of is not looked at. A payload that is to be rejected
     for its points is not changed.
@@ -72,9 +73,10 @@ def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
     match payload:
         case PointCloud():
             content = _of_cloud(payload)
-            if content.nonfinite and content.share_nonfinite <= spec.nonfinite:
-                return _finite_of(payload), content
-            return payload, content
+            return _finite_cloud(payload) if _is_mended(content, spec) else payload, content
+        case Targets():
+            content = _of_targets(payload)
+            return _finite_targets(payload) if _is_mended(content, spec) else payload, content
         case Image():
             return payload, _of_image(payload, seen=bool(spec.blind or spec.covered))
         case _:
@@ -89,11 +91,25 @@ def _of_cloud(cloud: PointCloud) -> Content:
     return Content(cloud.count, nonfinite, _fingerprint(xyz) if cloud.count else None)
 
 
-def _finite(xyz: NDArray[np.float32]) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(xyz).all(axis=1))
+def _of_targets(targets: Targets) -> Content:
+    if not targets.count:
+        return Content(0)
+    parts = (targets.xy, targets.range_rate, targets.velocity)
+    nonfinite = targets.count - int(np.count_nonzero(_finite(targets.xy)))
+    data = b"".join(part.tobytes() for part in parts)
+    return Content(targets.count, nonfinite, zlib.crc32(data))
 
 
-def _finite_of(cloud: PointCloud) -> PointCloud:
+def _is_mended(content: Content, spec: GuardSpec) -> bool:
+    """Whether a payload goes on without some of its points."""
+    return 0 < content.share_nonfinite <= spec.nonfinite
+
+
+def _finite(positions: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(positions).all(axis=1))
+
+
+def _finite_cloud(cloud: PointCloud) -> PointCloud:
     """Return a cloud without the points that are no numbers."""
     kept = _finite(cloud.xyz)
     return replace(
@@ -101,6 +117,20 @@ def _finite_of(cloud: PointCloud) -> PointCloud:
         xyz=cloud.xyz[kept],
         intensity=None if cloud.intensity is None else cloud.intensity[kept],
         seconds=None if cloud.seconds is None else cloud.seconds[kept],
+    )
+
+
+def _finite_targets(targets: Targets) -> Targets:
+    """Return targets without those that are nowhere; how many is told with them."""
+    kept = _finite(targets.xy)
+    return Targets(
+        xy=targets.xy[kept],
+        sigma=targets.sigma[kept],
+        range_rate=targets.range_rate[kept],
+        velocity=targets.velocity[kept],
+        strength=targets.strength[kept],
+        ids=targets.ids[kept],
+        left_out=targets.left_out + targets.count - int(np.count_nonzero(kept)),
     )
 
 
@@ -126,18 +156,18 @@ def _blocks(grey: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
 def _of_small(payload: object) -> Content:
     """Return what is known of the readings of other sensors; none of them is large."""
     match payload:
-        case Targets():
-            parts = [payload.xy, payload.range_rate, payload.velocity] if payload.count else []
-            data = b"".join(part.tobytes() for part in parts)
         case Imu():
             data = payload.acceleration.tobytes() + payload.angular_rate.tobytes()
+            is_number = bool(np.isfinite([payload.acceleration, payload.angular_rate]).all())
         case Fix():
             data = struct.pack("3d", payload.latitude, payload.longitude, payload.altitude)
+            is_number = not payload.valid or math.isfinite(payload.latitude + payload.longitude)
         case Speed():
             data = struct.pack("2d", payload.speed, payload.yaw_rate)
+            is_number = math.isfinite(payload.speed)
         case _:
-            data = b""
-    return Content(fingerprint=zlib.crc32(data) if data else None)
+            data, is_number = b"", True
+    return Content(nonfinite=int(not is_number), fingerprint=zlib.crc32(data) if data else None)
 
 
 def _fingerprint(array: NDArray[np.float32] | NDArray[np.uint8]) -> int:

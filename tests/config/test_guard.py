@@ -65,7 +65,7 @@ def test_it_is_part_of_the_recorded_pipeline():
         ("camera", {"covered": 30}, "guard.covered", "a share from 0 to 1"),
         ("camera", {"dark": 256}, "guard.dark", "a grey level from 0 to 255"),
         ("camera", {"dark": 240}, "guard", "expected dark below bright, found 240 and 230"),
-        ("camera", {"nonfinite": 0.5}, "guard.nonfinite", "is only for a lidar"),
+        ("camera", {"nonfinite": 0.5}, "guard.nonfinite", "for a lidar or a radar or an imu"),
         ("lidar", {"blind": 3}, "guard.blind", "is only for a camera, and this source is a lidar"),
         ("imu", {"most": 3}, "guard.most", "is only for a camera or a lidar"),
     ],

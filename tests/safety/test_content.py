@@ -1,6 +1,7 @@
 """What is read of a payload, odd ones included."""
 
 import io
+import math
 
 import numpy as np
 import pytest
@@ -169,3 +170,39 @@ def test_small_readings_are_told_apart():
 
 def test_a_payload_of_the_users_own_is_let_through():
     assert inspect({"any": 1}, RADAR) == ({"any": 1}, Content())
+
+
+def targets_of(positions):
+    """Return radar targets at these positions, numbered."""
+    xy = np.asarray(positions, np.float32)
+    two, one = np.full((len(xy), 2), np.nan, np.float32), np.arange(len(xy), dtype=np.float32)
+    return Targets(xy, two, one, two, one, np.arange(len(xy)), left_out=2)
+
+
+def test_few_targets_that_are_nowhere_are_dropped_and_told():
+    """What a radar does not measure is NaN too, and nothing is wrong with it."""
+    given = targets_of([(1, 2), (math.nan, 2), (3, 4), (5, math.inf), (7, 8)])
+    payload, content = inspect(given, RADAR)
+    assert (content.size, content.nonfinite) == (5, 2)
+    assert payload.ids.tolist() == [0, 2, 4]
+    assert payload.xy.tolist() == [[1, 2], [3, 4], [7, 8]]
+    assert payload.range_rate.tolist() == payload.strength.tolist() == [0, 2, 4]
+    assert payload.left_out == 4
+    many = targets_of([(1, 2), (math.nan, 2), (5, math.inf)])
+    assert inspect(many, RADAR)[0] is many
+
+
+@pytest.mark.parametrize(
+    ("payload", "share"),
+    [
+        (Speed(math.nan), 1.0),
+        (Speed(3.0), 0.0),
+        (Fix(48.0, math.nan, 0.0, np.zeros(3), valid=True), 1.0),
+        (Fix(math.nan, math.nan, math.nan, np.zeros(3), valid=False), 0.0),
+        (Fix(48.0, 11.0, math.nan, np.zeros(3), valid=True), 0.0),
+        (Imu(np.zeros(3), np.array([0.0, math.inf, 0.0])), 1.0),
+        (Imu(np.zeros(3), np.zeros(3)), 0.0),
+    ],
+)
+def test_a_reading_that_is_no_number_is_all_of_its_message(payload, share):
+    assert content_of(payload, RADAR).share_nonfinite == share
