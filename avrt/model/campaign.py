@@ -28,11 +28,13 @@ OUTCOMES: tuple[Outcome, ...] = (
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash",
 )  # fmt: skip
 HARMFUL: tuple[Outcome, ...] = ("silent_corruption", "hang", "crash")
-Detector = Literal["fault", "miss", "vote", "resource", "level", "skip", "chain", "sync", "log"]
+Detector = Literal[
+    "fault", "miss", "vote", "resource", "level", "skip", "chain", "sync", "guard", "log"
+]  # fmt: skip
 DETECTORS: tuple[Detector, ...] = (
-    "fault", "miss", "vote", "resource", "level", "skip", "chain", "sync", "log",
+    "fault", "miss", "vote", "resource", "level", "skip", "chain", "sync", "guard", "log",
 )  # fmt: skip
-"""What tells of a fault: records of the kernel by what they are about, and the log's anomalies."""
+"""What tells of a fault: records of the kernel by what they are about, guards, and the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,14 @@ import pytest
 from avrt.api.campaign import FaultCampaign
 from avrt.drivers.inject.applied import Applied
 from avrt.drivers.inject.campaign import Campaign
-from avrt.drivers.inject.detection import alarms_of
+from avrt.drivers.inject.detection import alarm_of_flaw, alarms_of, alarms_of_sensor
 from avrt.drivers.inject.messages import spoilt
 from avrt.drivers.inject.run import run_once
 from avrt.logs.merge import SourceMessage
 from avrt.logs.raw import Channel, RawMessage
+from avrt.metrics.observed import Detection
 from avrt.model.campaign import Injection
+from avrt.model.guard import FlawRecord, SensorRecord
 from avrt.model.records import (
     ChainBroken,
     FaultRecord,
@@ -114,3 +116,23 @@ def test_the_world_feeds_the_sources_that_the_pipeline_has(tmp_path):
     assert (found.judged.outcome, found.judged.lost, found.unmet) == ("recovered", 1, ())
     result = campaign.run(frames=60)
     assert (result.clean.frames, result.clean.drives, result.is_met) == (100, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("flaw", "what"),
+    [
+        (FlawRecord("radar", 4, 7, "stuck", 0, 0), "radar: stuck"),
+        (FlawRecord("radar", 4, 7, "", 2, 0), "radar: missing"),
+        (FlawRecord("radar", 4, 7, "", 0, 3), "radar: nonfinite"),
+    ],
+)
+def test_a_message_that_is_not_as_it_should_be_is_an_alarm(flaw, what):
+    assert alarm_of_flaw(flaw) == Detection(7, "guard", what)
+
+
+@pytest.mark.parametrize(
+    ("state", "alarms"), [("lost", 1), ("blind", 1), ("blocked", 1), ("ok", 0)]
+)
+def test_a_sensor_that_is_not_ok_is_an_alarm(state, alarms):
+    found = list(alarms_of_sensor(SensorRecord("radar", 7, state, "ok")))
+    assert found == [Detection(7, "guard", f"radar: {state}")] * alarms

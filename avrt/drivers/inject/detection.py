@@ -10,6 +10,7 @@
 | skip     | a job could not run for want of an input that is there, or new enough    |
 | chain    | an end-to-end promise was broken                                         |
 | sync     | a set of inputs was released without all of them                         |
+| guard    | a message was rejected or mended, is known to be missing; a sensor is out |
 | log      | the log's messages are odd: their stamps jump, repeat, stop or go back   |
 
 What says that things go well again (a device is back, a level is entered from below) is no alarm.
@@ -36,6 +37,7 @@ from avrt.model.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from avrt.model.guard import FlawRecord, SensorRecord
     from avrt.model.records import AnyRecord
 
 AGREED = frozenset(("", "unanimous", "majority_of_two", "superseded"))
@@ -67,6 +69,18 @@ def alarms_of(record: AnyRecord, at_ns: int) -> Iterator[Detection]:  # noqa: C9
             yield Detection(at_ns, "sync", record.stage)
         case _:
             pass
+
+
+def alarm_of_flaw(flaw: FlawRecord) -> Detection:
+    """Return what a message that was not as it should be tells of."""
+    what = flaw.reason or ("missing" if flaw.missing else "nonfinite")
+    return Detection(flaw.at_ns, "guard", f"{flaw.source}: {what}")
+
+
+def alarms_of_sensor(change: SensorRecord) -> Iterator[Detection]:
+    """Yield what the state of a sensor tells of: nothing once it is ok."""
+    if change.state != "ok":
+        yield Detection(change.at_ns, "guard", f"{change.source}: {change.state}")
 
 
 def alarm_of_log(at_ns: int, topic: str, kind: str) -> Detection:

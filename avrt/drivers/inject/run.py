@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 
 from avrt.drivers.execution import ModelTiming
 from avrt.drivers.inject.applied import Applied
-from avrt.drivers.inject.detection import alarm_of_log, alarms_of
+from avrt.drivers.inject.detection import (
+    alarm_of_flaw,
+    alarm_of_log,
+    alarms_of,
+    alarms_of_sensor,
+)
 from avrt.drivers.inject.devices import device_events
 from avrt.drivers.inject.held import HeldLog
 from avrt.drivers.inject.jobs import TappedWorker
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     from avrt.metrics.observed import Detection
     from avrt.model.campaign import Injection
     from avrt.model.commands import Command
+    from avrt.model.guard import FlawRecord, SensorRecord
     from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec, SourceSpec
 
@@ -95,7 +101,7 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
     raws = broken(log.raws, topic_of, faults, bench.zero_ns, applied)
     merged = _HeardLog(HeldLog(log.infos, raws, log.anomalies), spec.sources, bench.zero_ns)
     items = spoilt(with_models(merged, spec.cameras), faults, applied)
-    worker = _worker(bench, faults, _Watched(observed, bench.critical), applied)
+    worker = _worker(bench, faults, observed, applied)
     journal = Journal(listen=lambda at_ns, commands: _listen(observed, at_ns, commands))
     try:
         worker.warm()
@@ -116,10 +122,11 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
 
 
 def _worker(
-    bench: Bench, faults: Sequence[Injection], recorder: Recorder, applied: Applied
+    bench: Bench, faults: Sequence[Injection], observed: Observed, applied: Applied
 ) -> StageWorker:
     spec, timing = bench.spec, ModelTiming(bench.spec)
-    made, figures = bench.make(), RunFigures(bench.spec)
+    recorder = _Watched(observed, bench.critical)
+    made, figures = bench.make(), _HeardFigures(bench.spec, observed)
     if not faults:
         return StageWorker(spec, made, timing, figures, recorder, HANG_TIMEOUT_NS)
     return TappedWorker(spec, made, timing, figures, recorder, HANG_TIMEOUT_NS, faults, applied)
@@ -150,6 +157,22 @@ class _HeardLog(MergedLog):
     def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
         self.heard.append(alarm_of_log(raw.log_ns - self._began_ns, raw.topic, kind))
         super()._tell(raw, kind, detail)
+
+
+class _HeardFigures(RunFigures):
+    """Hears of what guards reject, and of sensors that are out of use."""
+
+    def __init__(self, spec: PipelineSpec, observed: Observed) -> None:
+        super().__init__(spec)
+        self._detections = observed.detections
+
+    def flaw(self, record: FlawRecord) -> None:
+        self._detections.append(alarm_of_flaw(record))
+        super().flaw(record)
+
+    def sensor(self, record: SensorRecord) -> None:
+        self._detections.extend(alarms_of_sensor(record))
+        super().sensor(record)
 
 
 class _Watched(Recorder):
