@@ -9,7 +9,8 @@ that made, beside a timer stage of 100 Hz. Prints a verdict for each property, e
 broken:
 
 * memory: a line through the second half's samples rises by no more than twice its standard error
-  and what figures still keep in that half (8 bytes a value, up to `KEPT_MAX` of each kind);
+  and what is known to be kept in that half: figures (8 bytes a value, up to `KEPT_MAX` of each
+  kind), and the index of a record, about 1 KB a chunk of a second until it is closed;
 * descriptors: as many at the end as after the first tenth;
 * timer: release k is at offset + k periods exactly, and the count is what the time holds;
 * outcomes: they sum to what was released, and nothing is open;
@@ -27,10 +28,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from mcap.reader import make_reader
 
 import avrt
 from avrt import clock
@@ -132,8 +135,14 @@ class Verdict:
     told: str
 
 
-def memory(samples: list[ResourceSample], released: list[int]) -> Verdict:
-    """Judge the second half of a run that released so many jobs of each stage."""
+def memory(samples: list[ResourceSample], released: list[int], index_bytes: int) -> Verdict:
+    """Judge the second half of a run that released so many jobs of each stage.
+
+    Args:
+        samples: of the process, in order.
+        released: jobs by stage.
+        index_bytes: what the index of the whole record takes in memory.
+    """
     half = [sample for sample in samples[len(samples) // 2 :] if sample.rss_bytes is not None]
     line = fitted(
         [sample.at_ns / NS_PER_S / 3600 for sample in half],
@@ -141,10 +150,13 @@ def memory(samples: list[ResourceSample], released: list[int]) -> Verdict:
     )
     hours = (half[-1].at_ns - half[0].at_ns) / NS_PER_S / 3600
     values = sum(min(count, KEPT_MAX) - min(count // 2, KEPT_MAX) for count in released)
-    kept_mib_h = VALUE_BYTES * KINDS * values / MIB / hours
+    figures_mib_h = VALUE_BYTES * KINDS * values / MIB / hours
+    index_mib_h = index_bytes / 2 / MIB / hours
+    kept_mib_h = figures_mib_h + index_mib_h
     told = (
-        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), of figures "
-        f"{kept_mib_h:.2f}; {(half[-1].rss_bytes or 0) / MIB:.1f} MiB at the end"
+        f"{line.slope:+.2f} MiB/h (standard error {line.error:.2f}), "
+        f"of figures {figures_mib_h:.2f}, of the record's index {index_mib_h:.2f}; "
+        f"{(half[-1].rss_bytes or 0) / MIB:.1f} MiB at the end"
     )
     return Verdict("memory", line.slope <= kept_mib_h + SLACK_MIB_H + 2 * line.error, told)
 
@@ -173,6 +185,20 @@ def timer(report: Report, record: Path | None) -> Verdict:
     p50, p99, most = ((late[key] or 0) / 1e6 for key in ("p50", "p99", "max"))
     told += f"; driver late p50 {p50:.2f}, p99 {p99:.2f}, at most {most:.2f} ms"
     return Verdict("timer", not wrong and 0 <= expected - count <= open_ms / BEAT_MS, told)
+
+
+def index_bytes(record: Path | None) -> int:
+    """Return what the writer of a record keeps of its chunks until it is closed."""
+    if record is None:
+        return 0
+    with record.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert summary is not None
+    return sum(
+        sys.getsizeof(value)
+        for chunk in summary.chunk_indexes
+        for value in (*vars(chunk).values(), *chain(*chunk.message_index_offsets.items()))
+    )
 
 
 def recorded(path: Path) -> Iterator[JobRecord]:
@@ -218,7 +244,7 @@ def run(options: argparse.Namespace, hogs: list[subprocess.Popen[bytes]]) -> dic
     jobs = report.summary.figures.jobs()["released"]
     stages = report.summary.figures.stages
     verdicts = [
-        memory(samples, [stage.released for stage in stages.values()]),
+        memory(samples, [stage.released for stage in stages.values()], index_bytes(options.record)),
         constant("descriptors", samples),
         constant("threads", samples),
         outcomes(report),
