@@ -36,6 +36,7 @@ class PlanLimits:
         start: metres between the vehicle and the plan's first point.
         start_yaw: radians.
         seconds: of its end.
+        speed: m/s; 70 are 252 km/h.
     """
 
     lateral_acceleration: float = 4.0
@@ -45,6 +46,7 @@ class PlanLimits:
     start: float = 0.5
     start_yaw: float = 0.2
     seconds: float = 60.0
+    speed: float = 70.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def _is_drivable(plan: Plan, limits: PlanLimits) -> bool:
         and plan.t[0] >= 0
         and plan.t[-1] <= limits.seconds
         and (plan.speed >= 0).all()
+        and (plan.speed <= limits.speed).all()
         and (sideways <= limits.lateral_acceleration).all()
         and (plan.acceleration <= limits.acceleration).all()
         and (plan.acceleration >= -limits.braking).all()

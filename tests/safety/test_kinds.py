@@ -250,6 +250,7 @@ def test_of_plans_that_differ_the_slowest_is_safest():
         (replace(plan(), acceleration=np.full(21, -20.0)), "range"),
         (replace(plan(), acceleration=np.full(21, 20.0)), "range"),
         (replace(plan(), speed=np.full(21, -1.0)), "range"),
+        (replace(plan(), speed=np.full(21, 70.1), curvature=np.zeros(21)), "range"),
         (replace(plan(), xy=plan().xy + 5), "range"),
         (replace(plan(), t=plan().t - 9), "range"),
         (replace(plan(), t=plan().t * 1e12), "range"),
