@@ -8,7 +8,8 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
 * Overload: many of the last activations of a critical stage at this level (`windows`) were late, or
   were not done for want of time. What had no input, or was lost, tells nothing of the load.
 * Faults: likewise that many of them failed, or a job of any stage found no memory twice.
-* Failing: votes in a row of a critical stage in which nothing was accepted.
+* Failing: votes in a row of a critical stage in which nothing was accepted, or the safest of three
+  or more outputs of which no two agreed.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
 * Room above: with what jobs took lately, in parts of their wcet, no device that is there would have
   more to do at the level above than it can, those included that fall back on it; and that level is
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 TICK_NS = 10 * NS_PER_MS
 RATIOS_KEPT = 20
+NO_MAJORITY = "no_majority"
 FAILURES = frozenset(("failure", "hang"))
 FOR_WANT_OF_TIME = frozenset(
     (
@@ -178,8 +180,9 @@ class Supervisor:
         if vote.stage not in self._undecided or not vote.verdict:
             return
         if vote.accepted:
-            self._undecided[vote.stage] = 0
             self._accepted_ns[vote.stage] = at_ns
+        if vote.accepted and vote.verdict != NO_MAJORITY:
+            self._undecided[vote.stage] = 0
         elif vote.verdict != SUPERSEDED:
             self._undecided[vote.stage] += 1
 

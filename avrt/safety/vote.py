@@ -17,9 +17,10 @@ the lowest number): always a whole output of a real replica, never a mean.
 | none is valid                           | none            | none                     |
 
 Arbitration: the only one that passes the acceptance test, else what is safest for its kind
-(`Agreement.settle`): both are `arbitrated`. Before the last time everything but agreement of
-enough is `open`. Who was wrong gets points of blame: 1 for a wrong, non-finite or malformed
-output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell.
+(`Agreement.settle`): both are `arbitrated`, but for the safest of three or more, which remains a
+`no_majority`: it has an output, and is not to go on for long. Before the last time everything but
+agreement of enough is `open`. Who was wrong gets points of blame: 1 for a wrong, non-finite or
+malformed output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell.
 """
 
 from __future__ import annotations
@@ -225,10 +226,12 @@ def _arbitrate(
     if len(passing) == 1:
         return Decision("arbitrated", passing[0], blame=blame)
     settled = rules.agreement.settle([ballot.payload for ballot in valid])
+    are_two = len(valid) == PAIR
     if settled is None:
-        return Decision("tie" if len(valid) == PAIR else "no_majority", blame=blame)
+        return Decision("tie" if are_two else "no_majority", blame=blame)
     choice = next((b.replica for b in valid if b.payload is settled), None)
-    return Decision("arbitrated", choice, settled if choice is None else None, blame)
+    merged = settled if choice is None else None
+    return Decision("arbitrated" if are_two else "no_majority", choice, merged, blame)
 
 
 def _blame(ballots: Sequence[Ballot], support: Sequence[Ballot]) -> dict[int, float]:

@@ -195,6 +195,22 @@ def test_two_votes_in_a_row_without_an_output_lead_to_the_last_level():
     assert run.requests[0][1:] == ("stop", "failing")
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "requests"),
+    [
+        (["no_majority", "no_majority"], [("stop", "failing")]),
+        (["no_majority", "majority", "no_majority"], []),
+        (["arbitrated", "arbitrated"], []),
+    ],
+)
+def test_the_safest_of_three_of_which_no_two_agree_is_good_for_one_frame(verdicts, requests):
+    run = Run(make_spec(redundancy={"copies": 3, "one_domain": True}))
+    for index, verdict in enumerate(verdicts):
+        run.tell(VoteRecord(index, "see", index * PERIOD_NS, verdict, accepted=True))
+        run.until((index + 1) * PERIOD_NS + 5 * NS_PER_MS)
+    assert [request[1:] for request in run.requests] == requests
+
+
 def test_up_needs_room_for_what_jobs_take_now():
     """At `full` the GPU would have 1.2 of 1 to do while jobs take three times their wcet."""
     spec = make_spec()
