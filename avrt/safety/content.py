@@ -37,7 +37,7 @@ class Content:
 
     Attributes:
         size: its points, targets or pixels; 1 where it has none of them.
-        nonfinite: points or targets whose position is no number, or 1 of a reading that is none.
+        nonfinite: points or targets that are no numbers, or 1 of a reading that is none.
         fingerprint: equal where the content is equal to the bit; None where nothing is in it.
         level: mean grey level of an image, 0 to 255; None of anything else.
         spread: standard deviation of its grey levels.
@@ -65,7 +65,7 @@ class Content:
 
 
 def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
-    """Return a payload without points or targets that are nowhere, and what it is in numbers.
+    """Return a payload without points or targets that are no numbers, and what it is in numbers.
 
     What the guard's thresholds ask nothing of is not looked at. A payload that is to be rejected
     for its points is not changed.
@@ -95,7 +95,7 @@ def _of_targets(targets: Targets) -> Content:
     if not targets.count:
         return Content(0)
     parts = (targets.xy, targets.range_rate, targets.velocity)
-    nonfinite = targets.count - int(np.count_nonzero(_finite(targets.xy)))
+    nonfinite = targets.count - int(np.count_nonzero(_sound(targets)))
     data = b"".join(part.tobytes() for part in parts)
     return Content(targets.count, nonfinite, zlib.crc32(data))
 
@@ -120,9 +120,23 @@ def _finite_cloud(cloud: PointCloud) -> PointCloud:
     )
 
 
+def _sound(targets: Targets) -> NDArray[np.bool_]:
+    """Return which targets are somewhere, and of which as much is told as of the others.
+
+    What a sensor does not measure is NaN in all targets; in a few of them it is a fault.
+    """
+    sound = _finite(targets.xy)
+    measured = (targets.sigma, targets.range_rate, targets.velocity, targets.strength)
+    for column in measured:
+        known = _finite(column.reshape(targets.count, -1))
+        if known.any():
+            sound &= known
+    return sound
+
+
 def _finite_targets(targets: Targets) -> Targets:
-    """Return targets without those that are nowhere; how many is told with them."""
-    kept = _finite(targets.xy)
+    """Return targets without those that are not sound; how many is told with them."""
+    kept = _sound(targets)
     return Targets(
         xy=targets.xy[kept],
         sigma=targets.sigma[kept],

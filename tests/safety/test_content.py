@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,6 +191,18 @@ def test_few_targets_that_are_nowhere_are_dropped_and_told():
     assert payload.left_out == 4
     many = targets_of([(1, 2), (math.nan, 2), (5, math.inf)])
     assert inspect(many, RADAR)[0] is many
+
+
+@pytest.mark.parametrize("column", ["sigma", "range_rate", "velocity", "strength"])
+def test_a_target_of_which_less_is_told_than_of_the_others_is_dropped(column):
+    two, one = np.ones((5, 2), np.float32), np.ones(5, np.float32)
+    given = Targets(two, two, one, two, one, np.arange(5))
+    spoilt = getattr(given, column).copy()
+    spoilt[3] = math.nan
+    payload, content = inspect(replace(given, **{column: spoilt}), RADAR)
+    assert (content.nonfinite, payload.ids.tolist(), payload.left_out) == (1, [0, 1, 2, 4], 1)
+    whole = replace(given, **{column: np.full_like(spoilt, math.nan)})
+    assert inspect(whole, RADAR)[0] is whole
 
 
 @pytest.mark.parametrize(
