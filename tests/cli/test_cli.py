@@ -10,7 +10,7 @@ from avrt.cli import COMMANDS
 
 NAMES = (
     "demo", "check", "simulate", "replay", "run", "verify", "report", "score", "whatif", "compare",
-    "profile", "doctor",
+    "inject", "profile", "doctor",
 )  # fmt: skip
 READERS = ("verify", "report")
 
