@@ -1,4 +1,4 @@
-"""The campaigns come out as they expect, and docs/fault_tolerance.md says what they show."""
+"""Campaigns come out as they expect, and docs/fault_tolerance.md says what they show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from avrt.units import duration_ns
 
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "fault_tolerance.md").read_text(encoding="utf-8")
-CAMPAIGNS = ("copies", "devices", "gaps", "planner", "sensors")
+CAMPAIGNS = ("copies", "devices", "gaps", "sensors")
 
 
 def rows_of(campaign):
