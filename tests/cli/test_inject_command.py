@@ -152,10 +152,3 @@ def test_the_object_has_the_documented_keys_and_no_others(call, campaign):
     assert set(clean) <= words
     pairs = call("inject", path, "--pairs", 2, "--json").data["pairs"]
     assert set(pairs["harmful"][0]) <= words
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["copies", "sensors", "devices", "gaps", "planner"])
-def test_the_shipped_campaigns_come_out_as_they_say(call, name):
-    done = call("inject", ROOT / f"scenarios/faults/{name}.yaml")
-    assert done.code == 0, done.out
