@@ -94,7 +94,7 @@ class FaultCampaign:
         with frozen_garbage():
             if frames:
                 return replace(result, clean=clean(self._drives(tell), frames))
-            campaign = Campaign(self._bench(spec.drive))
+            campaign = Campaign(self._bench(spec.drive), spec.rows.values())
             if pairs:
                 made = campaign.pairs(spec.rows, pairs, seed)
                 return replace(result, pairs=_told(made, pairs, tell))

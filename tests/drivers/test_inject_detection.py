@@ -112,7 +112,7 @@ def test_the_world_feeds_the_sources_that_the_pipeline_has(tmp_path):
     ]
     told = [(d.by, d.what, d.at_ns // 20_000_000) for d in run_once(bench, gaps).detections]
     assert told == [("log", "/vehicle/speed: stamp_gap", n) for n in (24, 44)]
-    found = Campaign(bench).row(campaign.spec.rows["S1"], 0)
+    found = Campaign(bench, campaign.spec.rows.values()).row(campaign.spec.rows["S1"], 0)
     assert (found.judged.outcome, found.judged.lost, found.unmet) == ("recovered", 1, ())
     result = campaign.run(frames=60)
     assert (result.clean.frames, result.clean.drives, result.is_met) == (100, 2, True)

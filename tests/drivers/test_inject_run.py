@@ -76,11 +76,10 @@ def bench(folder, make_drive):
 @pytest.fixture
 def came_of(bench):
     """Return a function that runs faults alone, and what came of them."""
-    campaign = Campaign(bench)
 
     def run(*faults, **expect):
         row = Row(id="A", about="it", faults=faults, expect=Expected(**expect))
-        return campaign.row(row, 0)
+        return Campaign(bench, [row]).row(row, 0)
 
     return run
 
@@ -180,7 +179,7 @@ def test_a_run_that_is_not_quiet_without_faults_is_refused(bench):
     hurried = replace(spec.stage("plan"), deadline_ns=1_000_000)
     stages = (spec.stage("see"), hurried)
     with pytest.raises(SpecError, match=r"not quiet: 12 alarms, the first is miss \(plan 0\)"):
-        Campaign(replace(bench, spec=replace(spec, stages=stages)))
+        Campaign(replace(bench, spec=replace(spec, stages=stages)), ())
 
 
 faults = st.one_of(
@@ -235,7 +234,7 @@ def test_pairs_are_the_same_for_the_same_seed(bench):
             ("c", Injection(place="source", target="lidar", kind="drop", frame=4)),
         )
     }
-    campaign = Campaign(bench)
+    campaign = Campaign(bench, rows.values())
     first, second, other = (list(campaign.pairs(rows, 4, seed)) for seed in (1, 1, 2))
     assert first == second != other
     with pytest.raises(SpecError, match="a pair takes two rows"):

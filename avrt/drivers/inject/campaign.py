@@ -2,8 +2,8 @@
 
 * golden: the drive without any tap, once. It must be quiet, but for what is odd about its log: an
   alarm in it could not be told from one that a fault raised.
-* dummy: each row once with all taps in place and nothing to do. It must decide and publish what
-  the golden run did, or the taps are a fault of their own (NVBitFI begins with such a run).
+* dummy: the taps of all rows in place and nothing to do, once. It must decide and publish what the
+  golden run did, or the taps are a fault of their own (NVBitFI begins with such a run).
 * faulty: each row with its faults, which were drawn before any run.
 * pairs: the faults of two rows in one run, the second's moved by up to PAIR_NS or PAIR_FRAMES. Of
   a pair only this is asked: no wrong output that nobody was told of, no hang, no crash.
@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from avrt.drivers.draws import generator
@@ -41,8 +42,8 @@ SIMULATED = "simulated"
 class Campaign:
     """A campaign about to run on a bench, its golden run done."""
 
-    def __init__(self, bench: Bench) -> None:
-        """Do the golden run.
+    def __init__(self, bench: Bench, rows: Iterable[Row]) -> None:
+        """Do the golden run; `rows` are all that may run.
 
         Raises:
             SpecError: something in it is an alarm, or it does not come to its end.
@@ -51,14 +52,15 @@ class Campaign:
         self.golden = run_once(bench)
         _check_quiet(self.golden)
         self._rules = rules_for(bench.spec, self.golden)
-        self._is_silent: dict[str, bool] = {}
+        self._idle = [idle(fault) for row in rows for fault in row.faults]
+
+    @cached_property
+    def _taps_are_silent(self) -> bool:
+        return is_same(self.golden, run_once(self._bench, self._idle))
 
     def row(self, row: Row, seed: int) -> RowResult:
-        """Run a row: its dummy, and its faults as this seed draws them."""
+        """Run a row with its faults as this seed draws them."""
         faults = drawn(row.faults, seed, row.id)
-        if row.id not in self._is_silent:
-            dummy = run_once(self._bench, [idle(fault) for fault in faults])
-            self._is_silent[row.id] = is_same(self.golden, dummy)
         faulty = run_once(self._bench, faults)
         judged = judge(self.golden, faulty, self._rules)
         failed = list(unmet(row.expect, judged))
@@ -67,7 +69,7 @@ class Campaign:
         missing = len(set(faults)) - len(faulty.injected_ns)
         if missing:
             failed.insert(0, f"{missing} of its faults hit nothing")
-        if not self._is_silent[row.id]:
+        if not self._taps_are_silent:
             failed.insert(0, "the taps alone change the run")
         return RowResult(row, seed, faults, self._is_simulated(faults), judged, tuple(failed))
 
