@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from avrt.config import pipeline as pipeline_file
 from avrt.config.expected import EXPECT_KEYS, read_expected
 from avrt.config.injections import FAULT_KEYS, read_injections
-from avrt.config.reader import Key, build, name, named, section, text
-from avrt.config.shape import LASTING, NAME, TEXT, by_name, list_of, object_of
+from avrt.config.reader import Key, build, later, name, named, section, text
+from avrt.config.shape import LASTING, NAME, NONE_OR_MORE, TEXT, by_name, list_of, object_of
 from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import did_you_mean
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from avrt.config.node import Node
-    from avrt.config.reader import Shape
     from avrt.model.spec import PipelineSpec
 
 ROWS_MAX = 1000
@@ -100,17 +99,12 @@ def _drive(node: Node) -> DriveSpec:
     return build(DriveSpec, {**values, "seconds": lasts_ns / NS_PER_S})
 
 
-def _as_it_is(node: Node) -> object:
-    return node  # read once the pipeline is known
-
-
-_COUNT: Shape = {"type": "integer", "minimum": 0}
 ROW_KEYS = (
     Key("about", "about", text, example="one copy answers with NaN", about="what it is"),
     Key(
         "faults",
         "faults",
-        _as_it_is,
+        later,
         example="[{where: source.radar, what: drop, frame: 40}]",
         about="what goes wrong",
         shape=list_of(object_of(FAULT_KEYS), least=1),
@@ -118,7 +112,7 @@ ROW_KEYS = (
     Key(
         "expect",
         "expect",
-        _as_it_is,
+        later,
         about="what must come of it",
         shape={k: v for k, v in object_of(EXPECT_KEYS).items() if k != "required"},
     ),
@@ -132,7 +126,7 @@ ROW_KEYS = (
 WORLD_KEYS = (
     Key("scene", "scene", name, example="cut_in", about="of the built-in world"),
     Key("duration", "lasts_ns", above_zero, example="8 s", about="of the drive", shape=LASTING),
-    Key("seed", "seed", whole, about="of the scene, 0 unless given", shape=_COUNT),
+    Key("seed", "seed", whole, about="of the scene, 0 unless given", shape=NONE_OR_MORE),
 )
 CAMPAIGN_KEYS = (
     Key("campaign", "name", name, example="planner", about="its name"),
@@ -150,12 +144,12 @@ CAMPAIGN_KEYS = (
         "seed",
         whole,
         about="of whatever is drawn for a fault, 0 unless given",
-        shape=_COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "rows",
         "rows",
-        _as_it_is,
+        later,
         example='{S1: {about: "...", faults: [...]}}',
         about="the experiments by id",
         shape=by_name(object_of(ROW_KEYS), NAME),

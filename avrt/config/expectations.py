@@ -15,7 +15,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from avrt.config.reader import Key, section
+from avrt.config.reader import Key, later, section
 from avrt.config.shares import hertz, limit, percent, span, whole
 from avrt.errors import did_you_mean
 from avrt.model.scenario import BROKEN, COUNTS, ENDS, RATES, RESPONSES, SHARES, Expectation
@@ -109,16 +109,12 @@ class _Reader:
             yield Expectation(scope, of, figure, relation, value, told, window or whole_run)
 
 
-def _as_it_is(node: Node) -> object:
-    return node  # read on its own
-
-
 def _keys(names: Iterable[str], read: Callable[[Node], Fraction | int]) -> tuple[Key, ...]:
     return tuple(Key(figure, figure, limit(read)) for figure in names)
 
 
-_JOBS = (Key("all", "all", _as_it_is), Key("stages", "stages", _as_it_is))
-EXPECT_KEYS = (*_JOBS, Key("chains", "chains", _as_it_is), Key("during", "during", _as_it_is))
+_JOBS = (Key("all", "all", later), Key("stages", "stages", later))
+EXPECT_KEYS = (*_JOBS, Key("chains", "chains", later), Key("during", "during", later))
 WINDOW_KEYS = (
     Key("from", "from", span, example="2 s"),
     Key("to", "to", span, example="4 s"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import Key, build, name, one_of, section
-from avrt.config.shape import LASTING, NAME, list_of, object_of, shape_of
+from avrt.config.shape import LASTING, NAME, NONE_OR_MORE, list_of, object_of, shape_of
 from avrt.config.shares import above_zero, whole
 from avrt.errors import did_you_mean
 from avrt.model.campaign import DETECTORS, OUTCOMES, Expected
@@ -70,7 +70,6 @@ def _levels(node: Node) -> tuple[str, ...]:
 
 NOTHING = "nothing"
 _OUTCOME, _BY = _words(*OUTCOMES), _words(*DETECTORS)
-_COUNT: Shape = {"type": "integer", "minimum": 0}
 DETECT_KEYS = (
     Key(
         "by",
@@ -110,8 +109,8 @@ EXPECT_KEYS = (
         about="longest time without an output of a critical stage that runs",
         shape=LASTING,
     ),
-    Key("incorrect", "incorrect", whole, about="most wrong outputs", shape=_COUNT),
-    Key("lost", "lost", whole, about="most outputs that do not come", shape=_COUNT),
+    Key("incorrect", "incorrect", whole, about="most wrong outputs", shape=NONE_OR_MORE),
+    Key("lost", "lost", whole, about="most outputs that do not come", shape=NONE_OR_MORE),
     Key(
         "recover_within",
         "recover_ns",

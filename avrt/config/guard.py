@@ -24,7 +24,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import Key, build, duration, integer, section
-from avrt.config.shape import DURATION, object_of
+from avrt.config.shape import AT_LEAST_ONE, DURATION, NONE_OR_MORE, object_of
 from avrt.errors import did_you_mean
 from avrt.model.guard import GuardSpec
 
@@ -127,8 +127,6 @@ def _long_ago(node: Node) -> int:
     return found
 
 
-POSITIVE: Shape = {"type": "integer", "minimum": 1}
-COUNT: Shape = {"type": "integer", "minimum": 0}
 SHARE: Shape = {"type": "number", "minimum": 0, "maximum": 1}
 LEVEL: Shape = {"type": "number", "minimum": 0, "maximum": 255}
 GUARD_KEYS = (
@@ -137,21 +135,21 @@ GUARD_KEYS = (
         "bad",
         _one_or_more,
         about="so many bad messages in a row put the sensor out of use; 3 unless given",
-        shape=POSITIVE,
+        shape=AT_LEAST_ONE,
     ),
     Key(
         "back",
         "back",
         _one_or_more,
         about="so many good ones in a row put it back; 10 unless given",
-        shape=POSITIVE,
+        shape=AT_LEAST_ONE,
     ),
     Key(
         "silent",
         "silent",
         _none_or_more,
         about="so many declared periods without a message, and it is lost; 3 unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "silent_for",
@@ -165,7 +163,7 @@ GUARD_KEYS = (
         "skips_max",
         _none_or_more,
         about="how many steps of its sender's counter may be missing; 3 unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "age",
@@ -186,14 +184,14 @@ GUARD_KEYS = (
         "least",
         _none_or_more,
         about="points or pixels of a message at least; 2 of a lidar, 1 of a camera unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "most",
         "most",
         _none_or_more,
         about="points or pixels at most; 2000000 of a lidar, any of a camera unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "nonfinite",
@@ -209,14 +207,14 @@ GUARD_KEYS = (
         _none_or_more,
         about="so many messages in a row with one content put it out of use; 3 of a camera, lidar "
         "or radar, 100 of an imu or gnss, any of can unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "blind",
         "blind",
         _none_or_more,
         about="so many dark, bright or uniform images in a row put it out of use; 3 unless given",
-        shape=COUNT,
+        shape=NONE_OR_MORE,
     ),
     Key(
         "dark",

@@ -11,11 +11,10 @@ broken where and which of the other keys it takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import Key, build, one_of, section, text
-from avrt.config.shape import AT_LEAST_ONE, DURATION, LASTING, TEXT, whole
+from avrt.config.shape import AT_LEAST_ONE, DURATION, LASTING, NONE_OR_MORE, TEXT, whole
 from avrt.config.shares import FACTOR_MAX, above_zero, percent, positive, shift, span
 from avrt.config.shares import whole as count_of
 from avrt.errors import did_you_mean
@@ -120,7 +119,7 @@ def _amount(node: Node, place: str, kind: str) -> float:
     return float(shift(node) if kind == "stamp" else above_zero(node))
 
 
-def _as_it_is(node: Node) -> object:
+def _value(node: Node) -> object:
     return node.value  # read once the kind of fault is known
 
 
@@ -128,15 +127,12 @@ def _share(node: Node) -> float:
     return float(percent(node))
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """Reads how many; at least one."""
-
-    def __call__(self, node: Node) -> int:
-        count = count_of(node)
-        if not 1 <= count <= COUNT_MAX:
-            raise node.fail(f"expected 1 to {COUNT_MAX}, found {node.shown}")
-        return count
+def _count(node: Node) -> int:
+    """Return how many; at least one."""
+    count = count_of(node)
+    if not 1 <= count <= COUNT_MAX:
+        raise node.fail(f"expected 1 to {COUNT_MAX}, found {node.shown}")
+    return count
 
 
 AMOUNTS: Mapping[str, str] = {
@@ -160,13 +156,13 @@ FAULT_KEYS = (
         "frame",
         count_of,
         about="from this message or job on, counted from 0",
-        shape={"type": "integer", "minimum": 0},
+        shape=NONE_OR_MORE,
     ),
-    Key("count", "count", _Count(), about="so many of them, 1 unless given", shape=AT_LEAST_ONE),
+    Key("count", "count", _count, about="so many of them, 1 unless given", shape=AT_LEAST_ONE),
     Key(
         "by",
         "by",
-        _as_it_is,
+        _value,
         about="how far: a time, or a number that is added to a wrong value",
         shape={"anyOf": [DURATION, {"type": "number"}]},
     ),

@@ -24,7 +24,7 @@ from avrt.config.reader import (
     rate,
     section,
 )
-from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, by_name, list_of, object_of
+from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, NONE_OR_MORE, by_name, list_of, object_of
 from avrt.model.ladder import LadderSpec, LevelSpec, StageLevel
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ LEVEL_KEYS = (
         "devices",
         integer,
         about="how many healthy ones of the ladder's devices it needs; 0 unless given",
-        shape={"type": "integer", "minimum": 0},
+        shape=NONE_OR_MORE,
     ),
     Key("without", "without", names, about="stages that do not run"),
     Key(

@@ -24,6 +24,7 @@ from avrt.config.reader import (
     build,
     duration,
     integer,
+    later,
     name,
     named,
     names,
@@ -185,10 +186,6 @@ def _turns(node: Node) -> tuple[int, ...]:
     return starts_ns
 
 
-def _as_it_is(node: Node) -> object:
-    return node  # stages wait for the devices, a guard for its sensor; calibration fills several
-
-
 SUPPLY_KEYS = (
     Key(
         "budget",
@@ -281,7 +278,7 @@ SOURCE_KEYS = (
     Key(
         "guard",
         "guard",
-        _as_it_is,
+        later,
         about="what is asked of each message before a stage gets it: default, or thresholds",
         shape=GUARD_SHAPE,
     ),
@@ -341,7 +338,7 @@ PIPELINE_KEYS = (
     Key(
         "stages",
         "stages",
-        _as_it_is,
+        later,
         "{NAME: {run: my_stage.py:Name, ...}}",
         "what a job computes and its timing contract, by name",
         shape=by_name(STAGE_SHAPE, NAME),
@@ -356,7 +353,7 @@ PIPELINE_KEYS = (
     Key(
         "calibration",
         "calibration",
-        _as_it_is,
+        later,
         about="where the sensors are mounted, and what the cameras are like",
         shape=object_of(CALIBRATION_KEYS),
     ),

@@ -112,6 +112,11 @@ def integer(node: Node) -> int:
     return node.value
 
 
+def later(node: Node) -> Node:
+    """Return what can only be read once more is known as it is."""
+    return node
+
+
 def boolean(node: Node) -> bool:
     """Return true or false; YAML's other words for them are refused."""
     if not isinstance(node.value, bool):

@@ -21,7 +21,7 @@ from avrt.config.execution import read_execution
 from avrt.config.expectations import read_expectations
 from avrt.config.faults import read_faults
 from avrt.config.overheads import read_overheads
-from avrt.config.reader import Key, name, section, text
+from avrt.config.reader import Key, later, name, section, text
 from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
 from avrt.errors import did_you_mean
@@ -96,10 +96,6 @@ def _releases(scenario: ScenarioSpec) -> int:
     return count
 
 
-def _as_it_is(node: Node) -> object:
-    return node  # read once the pipeline is known
-
-
 RELEASES_MAX = 100_000_000
 """An hour or so of simulation; more is a mistyped rate."""
 SCENARIO_KEYS = (
@@ -107,9 +103,9 @@ SCENARIO_KEYS = (
     Key("pipeline", "pipeline", text, example="../pipelines/hello.yaml"),
     Key("duration", "duration_ns", above_zero, example="10 s"),
     Key("seed", "seed", whole),
-    Key("execution", "execution", _as_it_is),
-    Key("arrivals", "arrivals", _as_it_is),
-    Key("overheads", "overheads", _as_it_is),
-    Key("faults", "faults", _as_it_is),
-    Key("expect", "expect", _as_it_is),
+    Key("execution", "execution", later),
+    Key("arrivals", "arrivals", later),
+    Key("overheads", "overheads", later),
+    Key("faults", "faults", later),
+    Key("expect", "expect", later),
 )

@@ -107,6 +107,7 @@ LASTING = quantity(*NS_PER_UNIT, above_zero=True)
 RATE = quantity("Hz", *NS_PER_UNIT, above_zero=True)
 TEXT: Shape = {"type": "string", "minLength": 1}
 AT_LEAST_ONE: Shape = {"type": "integer", "minimum": 1}
+NONE_OR_MORE: Shape = {"type": "integer", "minimum": 0}
 SHAPES: Mapping[Callable[[Node], object], Shape] = {
     text: TEXT,
     name: NAME,

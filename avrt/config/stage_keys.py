@@ -22,6 +22,7 @@ from avrt.config.reader import (
     build,
     duration,
     integer,
+    later,
     name,
     named,
     one_of,
@@ -124,10 +125,6 @@ def _variants(node: Node) -> tuple[VariantSpec, ...]:
 def _criticality(node: Node) -> Criticality:
     label = one_of(*(level.label for level in Criticality))(node)
     return Criticality[label.replace("-", "_")]
-
-
-def _as_it_is(node: Node) -> object:
-    return node  # a profile is read once the device is known
 
 
 def parameters(node: Node) -> object:
@@ -288,7 +285,7 @@ STAGE_KEYS = (
     Key(
         "profile",
         "profile_ns",
-        _as_it_is,
+        later,
         about="file of avrt profile -o, whose times are taken in place of the wcet",
         shape=TEXT,
     ),

@@ -58,10 +58,10 @@ def first_level(spec: PipelineSpec) -> PipelineSpec:
 
 
 def critical_stages(spec: PipelineSpec) -> tuple[str, ...]:
-    """Return the stages whose misses, votes and outputs decide over the level."""
-    assert spec.ladder is not None
-    above_qm = [stage.name for stage in spec.stages if stage.criticality > Criticality.QM]
-    return spec.ladder.critical or tuple(above_qm)
+    """Return the stages whose misses, votes and outputs count: the ladder's, or all above QM."""
+    if spec.ladder is not None and spec.ladder.critical:
+        return spec.ladder.critical
+    return tuple(stage.name for stage in spec.stages if stage.criticality > Criticality.QM)
 
 
 def as_variant(stage: StageSpec, variant: VariantSpec | None) -> StageSpec:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from avrt.metrics.compared import half_step_ns
 from avrt.metrics.observed import Rules
 from avrt.model.levels import at_level, critical_stages, first_level, levels_of
-from avrt.model.spec import Criticality
 from avrt.payload.digest import digest_of
 from avrt.safety.agreement import SHARE, Tolerance
 from avrt.safety.rules import ByKind, Contained, rules_of
@@ -25,11 +24,8 @@ SILENT_STEPS = 6
 
 
 def critical_of(spec: PipelineSpec) -> tuple[str, ...]:
-    """Return the stages whose outputs count: those that decide over levels, or those above QM."""
-    if spec.ladder is not None:
-        return critical_stages(spec)
-    above_qm = [stage.name for stage in spec.stages if stage.criticality > Criticality.QM]
-    return tuple(above_qm) or tuple(stage.name for stage in spec.stages)
+    """Return the stages whose outputs count: the critical ones, or all where none is."""
+    return critical_stages(spec) or tuple(stage.name for stage in spec.stages)
 
 
 def rules_for(spec: PipelineSpec, golden: Observed) -> Rules:
