@@ -46,7 +46,7 @@ class FaultCampaign:
 
     def __init__(self, loaded: LoadedCampaign) -> None:
         self.spec = loaded.spec
-        self._pipeline = Pipeline.load(loaded.pipeline_path)
+        self._pipeline = Pipeline.of(loaded.pipeline)
 
     @classmethod
     def load(cls, path: str | Path) -> FaultCampaign:

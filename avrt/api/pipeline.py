@@ -50,7 +50,11 @@ class Pipeline:
         Raises:
             SpecError: says in one line where and what is wrong.
         """
-        loaded = load(path)
+        return cls.of(load(path))
+
+    @classmethod
+    def of(cls, loaded: LoadedPipeline) -> Pipeline:
+        """Return the pipeline of a file that was read."""
         pipeline = cls(loaded.spec.name)
         pipeline.loaded = loaded
         return pipeline

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from avrt.config import pipeline as pipeline_file
 from avrt.config.expected import EXPECT_KEYS, read_expected
 from avrt.config.injections import FAULT_KEYS, read_injections
+from avrt.config.pipeline import load_named
 from avrt.config.reader import Key, build, later, name, named, section, text
 from avrt.config.shape import LASTING, NAME, NONE_OR_MORE, TEXT, by_name, list_of, object_of
 from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
-from avrt.errors import did_you_mean
 from avrt.model.campaign import CampaignSpec, DriveSpec, Expected, Row
 from avrt.units import NS_PER_S
 
@@ -42,7 +41,6 @@ class LoadedCampaign:
 
     Attributes:
         pipeline: its pipeline file.
-        paths: the files read so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,15 +51,7 @@ class LoadedCampaign:
         if isinstance(root.value, dict) and "scenario" in root.value:
             raise root.fail("this is a scenario, not a campaign; give it to avrt simulate")
         values = section(root, CAMPAIGN_KEYS)
-        pipeline_path = path.parent / str(values["pipeline"])
-        if not pipeline_path.is_file():
-            at = root.mapping()["pipeline"]
-            near = [f.name for f in sorted(pipeline_path.parent.glob("*.yaml")) if f != path]
-            remedy = f"; {did_you_mean(pipeline_path.name, near)}" if near else ""
-            raise at.fail(f"no file {str(pipeline_path)!r}{remedy}")
-        self.pipeline_path = pipeline_path
-        self.pipeline = pipeline_file.load(pipeline_path)
-        self.paths = (path, pipeline_path)
+        self.pipeline = load_named(root, path)
         self.spec = _campaign(root, values, self.pipeline.spec, path.parent)
 
 

@@ -46,7 +46,7 @@ from avrt.config.shape import (
 )
 from avrt.config.stage_keys import STAGE_SHAPE, parameters, read_stage
 from avrt.config.yaml_text import read_text, read_yaml
-from avrt.errors import SpecError
+from avrt.errors import SpecError, did_you_mean
 from avrt.model.graph import check
 from avrt.model.spec import (
     POLICIES,
@@ -89,6 +89,17 @@ class LoadedPipeline:
 def load(path: str | Path) -> LoadedPipeline:
     """Read and check a pipeline file; SpecError says in one line where and what is wrong."""
     return parse(read_text(Path(path)), str(path))
+
+
+def load_named(root: Node, path: Path) -> LoadedPipeline:
+    """Load the pipeline that another file at `path` names, from the folder of that file."""
+    node = root.mapping()["pipeline"]
+    found = path.parent / node.text
+    if not found.is_file():
+        near = [file.name for file in sorted(found.parent.glob("*.yaml")) if file != path]
+        remedy = f"; {did_you_mean(found.name, near)}" if near else ""
+        raise node.fail(f"no file {str(found)!r}{remedy}")
+    return load(found)
 
 
 def parse(content: str, path: str) -> LoadedPipeline:

@@ -13,23 +13,21 @@ folder. `config.execution`, `config.arrivals`, `config.overheads`, `config.fault
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from avrt.config import pipeline as pipeline_file
 from avrt.config.arrivals import read_arrivals
 from avrt.config.execution import read_execution
 from avrt.config.expectations import read_expectations
 from avrt.config.faults import read_faults
 from avrt.config.overheads import read_overheads
+from avrt.config.pipeline import load_named
 from avrt.config.reader import Key, later, name, section, text
 from avrt.config.shares import above_zero, whole
 from avrt.config.yaml_text import read_text, read_yaml
-from avrt.errors import did_you_mean
 from avrt.model.scenario import ScenarioSpec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from avrt.config.node import Node
     from avrt.model.spec import PipelineSpec
 
@@ -48,17 +46,9 @@ class LoadedScenario:
         if isinstance(root.value, dict) and "stages" in root.value:
             raise root.fail("this is a pipeline, not a scenario; write a scenario that names it")
         values = section(root, SCENARIO_KEYS)
-        folder = path.parent
-        pipeline_path = folder / str(values["pipeline"])
-        if not pipeline_path.is_file():
-            at = root.mapping()["pipeline"]
-            near = [f.name for f in sorted(pipeline_path.parent.glob("*.yaml")) if f != path]
-            remedy = f"; {did_you_mean(pipeline_path.name, near)}" if near else ""
-            raise at.fail(f"no file {str(pipeline_path)!r}{remedy}")
-        loaded = pipeline_file.load(pipeline_path)
-        self.paths = (path, pipeline_path)
-        self.pipeline = loaded
-        self.spec = _scenario(root, values, loaded.spec, folder)
+        self.pipeline = load_named(root, path)
+        self.paths = (path, Path(self.pipeline.path))
+        self.spec = _scenario(root, values, self.pipeline.spec, path.parent)
 
 
 def _scenario(
