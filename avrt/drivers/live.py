@@ -133,6 +133,7 @@ def live(
             wall.at_ns,
             host.stream,
             digested=False,
+            keeps=options.remake is not None,
         )
         try:
             worker.warm()

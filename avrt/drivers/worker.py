@@ -91,13 +91,15 @@ class StageWorker:
         prepare: Callable[[str], object] | None = None,
         *,
         digested: bool = True,
+        keeps: bool = False,
     ) -> None:
         """Start the stages' streams.
 
         `stages` has one for each task, and `task@variant` for each variant of its stage.
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
         work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
-        whether a digest of all payloads is made.
+        whether a digest of all payloads is made, `keeps` whether streams keep checkpoints for those
+        that are made anew.
         """
         self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._timing = timing
@@ -125,11 +127,12 @@ class StageWorker:
         self._frames = {task: stages[task].output_frame for task in self._stages}
         self._spec = spec
         self._prepare = prepare
+        self._keeps = keeps
         self._streams = {task: self._stream(task, stages) for task in self._stages}
         self._takeovers = Takeovers(spec, stages, self._streams)
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
-        """Return a new stream of a task; at the wall clock it keeps checkpoints."""
+        """Return a new stream of a task."""
         stage = self._stages[task]
         variants = {
             variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
@@ -143,7 +146,7 @@ class StageWorker:
             max(device.threads for device in self._spec.devices),
             variants=variants,
             digested=self.digest is not None,
-            keeps=self._host_ns is not None,
+            keeps=self._keeps,
         )
 
     def made_anew(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:

@@ -85,7 +85,7 @@ class Supervisor:
         self._critical = critical_stages(spec)
         self._counted = frozenset(spec.ladder.devices)
         self._lost: set[str] = set()
-        self._misses, self._failures = (self._demands[0].windows() for _ in range(2))
+        self._misses, self._failures = (self._demand.windows() for _ in range(2))
         self._lacks_memory = False
         self._ratios: dict[str, deque[float]] = {}
         self._missed: set[int] = set()
@@ -99,6 +99,11 @@ class Supervisor:
     def level(self) -> str:
         """The name of the present level."""
         return self._ladder.name
+
+    @property
+    def _demand(self) -> _Demand:
+        """What the present level asks for."""
+        return self._demands[self._ladder.level]
 
     def heard(self, at_ns: int, events: Iterable[Event], commands: Iterable[Command]) -> None:
         """Take in one call of the kernel."""
@@ -119,12 +124,12 @@ class Supervisor:
     def step(self) -> ModeRequested | None:
         """Look at the run at `next_ns`; return what to ask the kernel for, if anything."""
         at_ns, self.next_ns = self.next_ns, self.next_ns + TICK_NS
-        before = self._ladder.level
+        ran = self._demand.stages
         change = self._ladder.step(at_ns, self._health(at_ns))
         self._orders.done()
         if change is None:
             return None
-        self._begin_level(at_ns, self._demands[before].stages)
+        self._begin_level(at_ns, ran)
         return ModeRequested(change.after, change.cause)
 
     # What it hears
@@ -150,7 +155,7 @@ class Supervisor:
             self._took(job)
         if job.stage not in self._undecided:
             return
-        if is_done and job.stage not in self._demands[self._ladder.level].voted:
+        if is_done and job.stage not in self._demand.voted:
             self._accepted_ns[job.stage] = at_ns
         if job.release_ns < self._since_ns:
             return
@@ -161,19 +166,19 @@ class Supervisor:
 
     def _took(self, job: JobRecord) -> None:
         """Keep what a job of this level took, in parts of its wcet."""
-        wcet_ns = self._demands[self._ladder.level].wcet_ns.get(job.task)
+        wcet_ns = self._demand.wcet_ns.get(job.task)
         if wcet_ns is not None and job.start_ns is not None and job.start_ns >= self._since_ns:
             kept = self._ratios.setdefault(job.task, deque(maxlen=RATIOS_KEPT))
             kept.append(job.executed_ns / wcet_ns)
 
     def _missed_by(self, miss: MissRecord) -> None:
-        stage = self._demands[self._ladder.level].stage_of.get(miss.task)
+        stage = self._demand.stage_of.get(miss.task)
         if stage is not None and stage in self._undecided and miss.release_ns >= self._since_ns:
             self._missed.add(miss.job)
             self._misses.count(stage, miss.release_ns, is_bad=True)
 
     def _faulted(self, fault: FaultRecord) -> None:
-        stages = self._demands[self._ladder.level].stage_of
+        stages = self._demand.stage_of
         self._lacks_memory |= fault.fault == OUT_OF_MEMORY and fault.task in stages
 
     def _decided(self, vote: VoteRecord, at_ns: int) -> None:
@@ -189,7 +194,7 @@ class Supervisor:
     # What it makes of it
 
     def _health(self, at_ns: int) -> Health:
-        running = self._demands[self._ladder.level].stages
+        running = self._demand.stages
         ages = [at_ns - ns for stage, ns in self._accepted_ns.items() if stage in running]
         undecided = [count for stage, count in self._undecided.items() if stage in running]
         return Health(
@@ -208,14 +213,14 @@ class Supervisor:
         above = self._ladder.level - 1
         if above < 0 or not self._admitted[above]:
             return above < 0
-        runs = self._demands[self._ladder.level].stage_of
+        runs = self._demand.stage_of
         worst = {task: max(kept) for task, kept in self._ratios.items() if task in runs}
         return self._demands[above].fits(worst, self._lost)
 
     def _begin_level(self, at_ns: int, ran: Collection[str]) -> None:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
         self._since_ns = at_ns
-        demand = self._demands[self._ladder.level]
+        demand = self._demand
         self._misses, self._failures = (demand.windows() for _ in range(2))
         self._lacks_memory = False
         for stage in demand.stages.difference(ran):

@@ -9,6 +9,7 @@ from avrt.drivers.recording import read_recorded
 from avrt.drivers.verify import verify
 from avrt.drivers.whatif import repeat
 from avrt.errors import SpecError
+from avrt.exec import stream
 from avrt.model.records import JobRecord
 
 
@@ -54,6 +55,30 @@ def test_work_takes_pipeline_time_at_the_rate(make_drive, make_pipeline, tmp_pat
     assert [job.outcome for job in jobs] == ["late", "late"]
     assert all(job.end_ns - job.start_ns >= 200_000_000 for job in jobs)
     assert all(job.start_ns < job.device_ns <= job.end_ns for job in jobs)
+
+
+@pytest.mark.live
+def test_a_replay_restarts_nothing_and_so_copies_no_state(make_drive, make_pipeline, monkeypatch):
+    """Checkpoints are for a stage that is made anew; a copy takes time of the stage's stream."""
+
+    copies = []
+
+    class Counting(avrt.Stage):
+        def process(self, cloud):
+            return int(cloud.payload.count)
+
+        def freeze(self):
+            copies.append(self)
+            return 1
+
+        def thaw(self, state):
+            pass
+
+    monkeypatch.setattr(stream, "CHECKPOINT_NS", 0)
+    pipeline = make_pipeline()
+    pipeline.add(Counting, name="see", inputs={"cloud": "lidar"}, wcet="1 ms", deadline="1 s")
+    pipeline.replay(make_drive(4), clock="wall", rate=50)
+    assert len(copies) == 1  # after its warm-up
 
 
 @pytest.mark.parametrize(
