@@ -19,43 +19,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
+import soak
+from soak import recorded
 
 import avrt
 from avrt.errors import HardwareFault
-from avrt.logs.record.journal import parse_entry
-from avrt.logs.record.run_file import RunFile
-from avrt.model.commands import Record
 from avrt.model.records import FaultRecord, JobRecord, MissRecord, ModeRecord, ResourceRecord
-from avrt.payload import PointCloud
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from avrt.model.records import AnyRecord
+    from avrt.payload import PointCloud
 
 RATE = 20
 ERROR_S, HANG_S, OVERLOAD_S, OVERLOAD_END_S = 4.0, 14.0, 24.0, 27.0
 DURATION_S = 42
 FAULTS = (("device error", ERROR_S), ("hang", HANG_S), ("overload of 150 % for 3 s", OVERLOAD_S))
-
-
-class Clouds(avrt.Source):
-    """Gives small clouds, RATE a second."""
-
-    def __init__(self) -> None:
-        self._closed = threading.Event()
-        self._next_s: float | None = None
-
-    def read(self) -> avrt.Reading | None:
-        self._next_s = (time.monotonic() if self._next_s is None else self._next_s) + 1 / RATE
-        if self._closed.wait(max(0.0, self._next_s - time.monotonic())):
-            return None
-        return avrt.Reading(PointCloud(np.zeros((64, 3), np.float32), None, None))
-
-    def close(self) -> None:
-        self._closed.set()
 
 
 class Detector(avrt.Stage):
@@ -74,10 +54,12 @@ class Detector(avrt.Stage):
         return self.count
 
     def _go_wrong(self, at_s: float) -> None:
-        is_late = 0 <= at_s - HANG_S < 1 / RATE
         if 0 <= at_s - ERROR_S < 1 / RATE:
             raise HardwareFault("device", "the device fell off its bus")
-        time.sleep(3600 if is_late else 0.075 if OVERLOAD_S <= at_s < OVERLOAD_END_S else 0.01)
+        if 0 <= at_s - HANG_S < 1 / RATE:
+            threading.Event().wait()  # for what never comes
+        busy_s = 0.075 if OVERLOAD_S <= at_s < OVERLOAD_END_S else 0.01
+        time.sleep(busy_s)  # a device would be at work for so long
 
     def freeze(self) -> object:
         return self.count
@@ -107,7 +89,9 @@ def pipeline() -> avrt.Pipeline:
             },
         },
     )
-    made.source("lidar", type="lidar", topic="/lidar", rate=f"{RATE} Hz", run=f"{__file__}:Clouds")
+    params = {"count": RATE * DURATION_S, "rate": RATE}
+    made.source("lidar", type="lidar", topic="/lidar", rate=f"{RATE} Hz",
+                run=f"{soak.__file__}:Clouds", params=params)  # fmt: skip
     light = {"device": "slow", "params": {"faulty": False}, "wcet": "5 ms"}
     keys = {"inputs": {"cloud": "lidar"}, "wcet": "20 ms", "deadline": "45 ms"}
     made.add(Detector, name="see", device="fast", criticality="ASIL-B", variants={"light": light},
@@ -118,21 +102,12 @@ def pipeline() -> avrt.Pipeline:
     return made
 
 
-def records(path: Path) -> Iterator[AnyRecord]:
-    """Yield what the kernel recorded, in order."""
-    with RunFile(path) as run:
-        for line in run.journal():
-            for command in parse_entry(line.text).commands:
-                if isinstance(command, Record):
-                    yield command.record
-
-
 def story(path: Path) -> Iterator[tuple[str, float, float, float, float]]:
     """Yield for each fault when it was told, and when the next output came after it.
 
     Then the largest gap between outputs of the stage until the next fault, s.
     """
-    found = list(records(path))
+    found = list(recorded(path))
     outputs = [
         record.end_ns / NS_PER_S
         for record in found
@@ -164,7 +139,7 @@ def main() -> int:
             f"{name} at {at_s:.1f} s: told after {told_ms:.0f} ms, next output {back_ms:.0f} ms "
             f"after it, largest gap {gap_ms:.0f} ms"
         )
-    for record in records(options.record):
+    for record in recorded(options.record):
         match record:
             case ModeRecord():
                 print(f"{record.at_ns / NS_PER_S:.3f} s: level {record.mode}, {record.cause}")

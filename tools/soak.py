@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from avrt.api import Report
     from avrt.device.samples import ResourceSample
+    from avrt.model.records import AnyRecord
 
 MIB = 1 << 20
 VALUE_BYTES = 8
@@ -179,7 +180,8 @@ def timer(report: Report, record: Path | None) -> Verdict:
     told = f"{count} releases in {end_ns / NS_PER_S:.3f} s, which holds {expected}"
     wrong = 0
     if record is not None:
-        found = [(job.index, job.release_ns) for job in recorded(record) if job.task == "beat"]
+        jobs = (found for found in recorded(record) if isinstance(found, JobRecord))
+        found = [(job.index, job.release_ns) for job in jobs if job.task == "beat"]
         wrong = sum(release_ns != index * period_ns for index, release_ns in found)
         told += f"; {wrong} of {len(found)} recorded ones not at k periods"
     p50, p99, most = ((late[key] or 0) / 1e6 for key in ("p50", "p99", "max"))
@@ -201,12 +203,12 @@ def index_bytes(record: Path | None) -> int:
     )
 
 
-def recorded(path: Path) -> Iterator[JobRecord]:
-    """Yield the jobs of a run record."""
+def recorded(path: Path) -> Iterator[AnyRecord]:
+    """Yield what the kernel recorded in a run, in order."""
     with RunFile(path) as run_file:
         for line in run_file.journal():
             for command in parse_entry(line.text).commands:
-                if isinstance(command, Record) and isinstance(command.record, JobRecord):
+                if isinstance(command, Record):
                     yield command.record
 
 
