@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 OUT_OF_MEMORY = "out_of_memory"
 """The kind of a fault for want of memory: of the software, and no reason to give a device up."""
+CORRUPTED = "corrupted"
+"""The kind of a fault of a message that is not what was published: none of whoever reads it."""
 
 
 class AvrtError(Exception):

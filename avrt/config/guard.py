@@ -11,7 +11,7 @@ each means is in `avrt.safety.guard`. Where the numbers come from:
 * age 1 s: Autoware's monitors of topics give up after 1.0 s, and no known time scale lies closer;
 * faster 1.2: more than a fifth too many;
 * nonfinite 0.5, covered 0.3 for 1 s: half of a cloud, a third of an image; a reading that is no
-  number counts as all of it;
+  number counts as all of it; covered 0.1 of a lidar: 36 degrees of a full turn;
 * most 2,000,000 points: what Autoware's CenterPoint has room for (cloud_capacity);
 * dark 10, bright 230, in 5 x 5 blocks: autoware_image_diagnostics; contrast 2: on a drive in fog
   (RADIATE) at most 12 % of the blocks of an image are below, on one in the sun (KITTI) none is.
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 DEFAULTS: Mapping[str, GuardSpec] = {
     "camera": GuardSpec(least=1, stuck=3, blind=3, covered=0.3),
-    "lidar": GuardSpec(least=2, most=2_000_000, nonfinite=0.5, stuck=3),
+    "lidar": GuardSpec(least=2, most=2_000_000, nonfinite=0.5, stuck=3, covered=0.1, covered_ns=0),
     "radar": GuardSpec(nonfinite=0.5, stuck=3),
     "imu": GuardSpec(nonfinite=0.5, stuck=100),
     "gnss": GuardSpec(nonfinite=0.5, stuck=100),
     "can": GuardSpec(nonfinite=0.5),
 }
 ONLY_FOR = {
-    **dict.fromkeys(("blind", "dark", "bright", "contrast", "covered", "covered_for"), ("camera",)),
-    **dict.fromkeys(("least", "most"), ("camera", "lidar")),
+    **dict.fromkeys(("blind", "dark", "bright", "contrast"), ("camera",)),
+    **dict.fromkeys(("covered", "covered_for"), ("camera", "lidar")),
+    **dict.fromkeys(("least", "most"), ("camera", "lidar", "radar")),
     "nonfinite": ("lidar", "radar", "imu", "gnss", "can"),
 }
 """Keys that only some kinds of sensors have."""
@@ -183,14 +184,15 @@ GUARD_KEYS = (
         "least",
         "least",
         _none_or_more,
-        about="points or pixels of a message at least; 2 of a lidar, 1 of a camera unless given",
+        about="points, targets or pixels of a message at least; 2 of a lidar, 1 of a camera unless "
+        "given",
         shape=NONE_OR_MORE,
     ),
     Key(
         "most",
         "most",
         _none_or_more,
-        about="points or pixels at most; 2000000 of a lidar, any of a camera unless given",
+        about="points, targets or pixels at most; 2000000 of a lidar, any of others unless given",
         shape=NONE_OR_MORE,
     ),
     Key(
@@ -242,7 +244,8 @@ GUARD_KEYS = (
         "covered",
         "covered",
         _share,
-        about="which share of the blocks of an image may be uniform; 0.3 unless given",
+        about="which share of the blocks of an image may be uniform, 0.3 unless given; or of the "
+        "directions of a lidar may have no points, 0.1 unless given",
         shape=SHARE,
     ),
     Key(

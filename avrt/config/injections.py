@@ -11,6 +11,7 @@ broken where and which of the other keys it takes.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from avrt.config.reader import Key, build, one_of, section, text
@@ -36,11 +37,25 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "delay": ("by",),
         "stamp": ("by",),
         "jitter": ("by",),
+        "counter": (),
+        "twice": ("by",),
+        "fill": ("by",),
+        "cover": ("share",),
+        "points": ("by",),
+        "edge": ("by",),
+        "turn": ("by",),
+        "sector": ("share",),
+        "shuffle": (),
+        "underflow": ("share",),
+        "ghosts": ("by",),
         "nan": ("share",),
         "flip": (),
     },
+    "bus": {"flip": ()},
     "stage": {
         "raise": (),
+        "memory": (),
+        "no_memory": (),
         "never": (),
         "wrong": ("by",),
         "nan": ("share",),
@@ -50,6 +65,27 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down")},
 }
+ONLY_OF: Mapping[str, str] = {
+    "fill": "camera",
+    "cover": "camera",
+    "points": "lidar",
+    "edge": "lidar",
+    "turn": "lidar",
+    "sector": "lidar",
+    "shuffle": "lidar",
+    "underflow": "lidar",
+    "ghosts": "radar",
+}
+"""What can go wrong with one kind of sensor only."""
+NUMBERS: Mapping[str, tuple[float, float]] = {
+    "wrong": (-math.inf, math.inf),
+    "fill": (0, 255),
+    "points": (0, 10_000_000),
+    "edge": (0, 1000),
+    "turn": (-180, 180),
+    "ghosts": (1, 100_000),
+}
+"""Where `by` is a number and no time, and from where to where."""
 
 
 def read_injections(node: Node, pipeline: PipelineSpec) -> tuple[Injection, ...]:
@@ -73,18 +109,23 @@ def _injection(node: Node, pipeline: PipelineSpec) -> Injection:
     if kind not in KINDS[place]:
         what = f"nothing of a {place} can {kind!r}; known are {', '.join(KINDS[place])}"
         raise given["what"].fail(what)
+    if ONLY_OF.get(kind, own := _sensor(pipeline, place, target)) != own:
+        what = f"only a {ONLY_OF[kind]} can {kind!r}, and {target} is a {own}"
+        raise given["what"].fail(what)
     _check_when(node, given, place, kind)
     _check_amounts(node, given, KINDS[place][kind])
     if "by" in given:
-        values["by"] = _amount(given["by"], place, kind)
+        values["by"] = _amount(given["by"], kind)
     return build(Injection, {"place": place, "target": target, **values})
 
 
 def _targets(pipeline: PipelineSpec) -> Mapping[str, list[str]]:
     stages = [stage.name for stage in pipeline.stages]
     copies = [task for stage in pipeline.stages for task in stage.task_names]
+    sources = [source.name for source in pipeline.sources]
     return {
-        "source": [source.name for source in pipeline.sources],
+        "source": sources,
+        "bus": [*sources, *stages],
         "stage": list(dict.fromkeys([*stages, *copies])),
         "device": [device.name for device in pipeline.devices],
     }
@@ -110,13 +151,23 @@ def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...
             raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
 
 
-def _amount(node: Node, place: str, kind: str) -> float:
+def _sensor(pipeline: PipelineSpec, place: str, target: str) -> str:
+    """Return what kind of sensor a place is; "" where it is none."""
+    if place != "source":
+        return ""
+    return next(source.type for source in pipeline.sources if source.name == target)
+
+
+def _amount(node: Node, kind: str) -> float:
     """Return how far: a number for a value, ns for a time."""
-    if place == "stage":
-        if type(node.value) not in {int, float}:
-            raise node.fail(f'expected a number, such as "3", found {node.shown}')
-        return float(node.text)
-    return float(shift(node) if kind == "stamp" else above_zero(node))
+    if kind not in NUMBERS:
+        return float(shift(node) if kind == "stamp" else above_zero(node))
+    least, most = NUMBERS[kind]
+    found = float(node.text) if type(node.value) in {int, float} else math.nan
+    if not least <= found <= most:
+        ends = "" if least == -math.inf else f" from {least:g} to {most:,.0f}"
+        raise node.fail(f'expected a number{ends}, such as "3", found {node.shown}')
+    return found
 
 
 def _value(node: Node) -> object:
@@ -145,8 +196,9 @@ FAULT_KEYS = (
         "where",
         text,
         example="source.radar",
-        about="source.NAME, stage.NAME (all copies), stage.NAME.COPY or device.NAME",
-        shape=whole("(?:source|stage|device)\\..+"),
+        about="source.NAME, bus.NAME (what travels from a source or a stage), stage.NAME (all "
+        "copies), stage.NAME.COPY or device.NAME",
+        shape=whole("(?:source|bus|stage|device)\\..+"),
     ),
     Key("what", "kind", one_of(*KIND_NAMES), example="drop", about="what goes wrong there"),
     Key("at", "at_ns", span, about="from this pipeline time on", shape=DURATION),
@@ -163,7 +215,7 @@ FAULT_KEYS = (
         "by",
         "by",
         _value,
-        about="how far: a time, or a number that is added to a wrong value",
+        about="how far: a time; or a number: added to a wrong value, a grey level, metres, a count",
         shape={"anyOf": [DURATION, {"type": "number"}]},
     ),
     Key("share", "share", _share, about="which part of the numbers", shape=TEXT),

@@ -376,6 +376,12 @@ PIPELINE_KEYS = (
         shape=object_of(LADDER_KEYS),
     ),
     Key(
+        "checksums",
+        "checksums",
+        boolean,
+        about="whether each stage checks that its inputs are what was published; not unless given",
+    ),
+    Key(
         "table",
         "table",
         _table,

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.model.events import Voted
-from avrt.payload.digest import digest_of
 from avrt.safety.rules import rules_of
 from avrt.safety.vote import Ballot
 from avrt.safety.voter import Voter
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from avrt.drivers.draft import Draft
     from avrt.model.commands import Vote
     from avrt.model.spec import PipelineSpec
+    from avrt.payload.digest import Digest
     from avrt.safety.vote import Abstains
     from avrt.safety.voter import Answer
 
@@ -53,7 +53,7 @@ class Ballots:
         spec: the pipeline.
         accepts: the acceptance test of each stage, None where there is none.
         keep: takes the draft of a new message, and returns its handle.
-        digested: whether drafts carry a digest of their payload.
+        digest: makes the digest that drafts carry of their payload; None for none.
 
     Attributes:
         voters: by stage.
@@ -66,8 +66,7 @@ class Ballots:
         spec: PipelineSpec,
         accepts: Mapping[str, Callable[[object, object | None], bool] | None],
         keep: Callable[[Draft], int],
-        *,
-        digested: bool,
+        digest: Digest | None,
     ) -> None:
         redundant = [stage for stage in spec.stages if stage.redundancy is not None]
         self.voters = {
@@ -86,7 +85,7 @@ class Ballots:
             if stage.redundancy is not None
         }
         self._keep = keep
-        self._digested = digested
+        self._digest = digest
         self._ends: defaultdict[tuple[str, int], dict[int, _End]] = defaultdict(dict)
         self._accepted: dict[str, tuple[int, Draft]] = {}
         self._epochs = {stage.name: 0 for stage in redundant}
@@ -205,7 +204,7 @@ class Ballots:
         if answer.merged is None:
             return None
         some = next(end.draft for end in ends.values() if end.draft is not None)
-        digest = digest_of(answer.merged) if self._digested else b""
+        digest = b"" if self._digest is None else self._digest(answer.merged)
         merged = replace(some, payload=answer.merged, digest=digest)
         self._accept(question, merged)
         return self._keep(merged)

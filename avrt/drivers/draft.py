@@ -1,4 +1,4 @@
-"""What a job made, from its end until consumers may read it."""
+"""What travels: sources' messages, and what a job made, from its end until others may read it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from avrt.model.message import Message, Origin, Stamp, merge_origins
+from avrt.payload.digest import checksum_of
+from avrt.payload.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from avrt.exec.runner import Result
+    from avrt.logs.merge import SourceMessage
     from avrt.model.spec import StageSpec
 
     Inputs = Mapping[str, Message[object] | None]
@@ -30,7 +33,8 @@ class Draft:
     origins: Mapping[str, Origin]
     degraded: bool
 
-    def publish(self, sequence: int, publish_ns: int) -> Message[object]:
+    def publish(self, sequence: int, publish_ns: int, *, checked: bool) -> Message[object]:
+        """Return the message that it becomes; `checked` ones carry the digest of their payload."""
         stamp = Stamp(
             self.stage,
             sequence,
@@ -40,7 +44,8 @@ class Draft:
             self.frame,
             self.epoch,
         )
-        return Message(stamp, self.payload, self.origins, self.degraded)
+        digest = self.digest if checked else b""
+        return Message(stamp, self.payload, self.origins, self.degraded, digest=digest)
 
 
 def draft_of(
@@ -86,6 +91,26 @@ def draft_of(
         epoch=epoch_of(stage, inputs),
         degraded=len(given) < len(stage.inputs) or any(message.degraded for message in given),
     )
+
+
+def message_of(item: SourceMessage, *, checked: bool) -> Message[object]:
+    """Return a source's message as stages read it; nobody can change it any more.
+
+    `checked` ones carry the digest of their payload.
+    """
+    payload = sealed(item.payload)
+    stamp = Stamp(
+        item.source,
+        item.sequence,
+        item.capture_ns,
+        item.capture_ns,
+        item.log_ns,
+        item.frame,
+        item.epoch,
+    )
+    origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
+    digest = checksum_of(payload) if checked else b""
+    return Message(stamp, payload, origins, digest=digest)
 
 
 def epoch_of(stage: StageSpec, inputs: Inputs) -> int:

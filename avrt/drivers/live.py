@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from avrt import clock
 from avrt.drivers.backlog import Passing
+from avrt.drivers.draft import message_of
 from avrt.drivers.execution import MeasuredTiming
 from avrt.drivers.gate import GRACE_NS
 from avrt.drivers.host_watch import HostWatch
@@ -35,7 +36,7 @@ from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
 from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.wall import WallLoop
-from avrt.drivers.worker import StageWorker, message_of
+from avrt.drivers.worker import StageWorker
 from avrt.errors import FaultError, raised_by
 from avrt.exec.process import ended_as_by_ctrl_c, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, describe, guarded
@@ -174,6 +175,7 @@ class _Run:
         self._stopped = threading.Event()
         self._has_ended = False
         self._bell: SimpleQueue[None] = SimpleQueue()
+        self._is_checked = spec.checksums
         self._boxes = {source.name: Mailbox() for source in spec.sources}
         self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
@@ -283,7 +285,8 @@ class _Run:
         while feed.aside:
             self._recorder.aside(feed.aside.popleft())
         seen = self._worker.gate.look_at(item)
-        self._boxes[item.source].put((message_of(seen.item), seen))
+        message = message_of(seen.item, checked=self._is_checked)
+        self._boxes[item.source].put((message, seen))
         self._inbox.put(partial(self._arrived, item.source))
 
     # On the caller's thread

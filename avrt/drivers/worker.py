@@ -19,20 +19,18 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
-from avrt.drivers.draft import Draft, draft_of, epoch_of
+from avrt.drivers.draft import Draft, draft_of, epoch_of, message_of
 from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
-from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
+from avrt.errors import CORRUPTED, HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
 from avrt.exec.stream import Stream, wait
 from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
-from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
-from avrt.payload.digest import PayloadDigest
-from avrt.payload.seal import sealed
+from avrt.payload.digest import PayloadDigest, checksum_of, digest_of
 from avrt.payload.shape import shape_of
 from avrt.units import format_ns
 
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from avrt.drivers.recorder import Recorder
     from avrt.logs.merge import SourceMessage
     from avrt.metrics.run import RunFigures
+    from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec, StageSpec
 
 
@@ -123,7 +122,8 @@ class StageWorker:
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
         accepts = {name: test for name, test in reversed(tests) if test is not None}
-        self._ballots = Ballots(spec, accepts, self._keep, digested=digested)
+        self._digest = digest_of if digested else checksum_of if spec.checksums else None
+        self._ballots = Ballots(spec, accepts, self._keep, self._digest)
         self._frames = {task: stages[task].output_frame for task in self._stages}
         self._spec = spec
         self._prepare = prepare
@@ -145,7 +145,7 @@ class StageWorker:
             places_of(self._spec, stage),
             max(device.threads for device in self._spec.devices),
             variants=variants,
-            digested=self.digest is not None,
+            digest=self._digest,
             keeps=self._keeps,
         )
 
@@ -200,7 +200,10 @@ class StageWorker:
                 self.gate.until(item.log_ns)
                 seen = self.gate.look_at(item)
                 if self.gate.admits(seen):
-                    yield item.log_ns, self.arrival(message_of(seen.item))
+                    yield (
+                        item.log_ns,
+                        self.arrival(message_of(seen.item, checked=self._spec.checksums)),
+                    )
         except InputError as damage:
             self.damage = damage
 
@@ -252,7 +255,8 @@ class StageWorker:
         del self._running[job]
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
-            self._ballots.failed(running.task, running.index)
+            is_own = result.fault.kind != CORRUPTED
+            self._ballots.failed(running.task, running.index, "crashed" if is_own else "skipped")
             return Failed(job, result.fault.kind)
         draft = draft_of(
             running.stage,
@@ -350,7 +354,7 @@ class StageWorker:
         draft = self._drafts.pop(command.buffer)
         sequence = self._published[draft.stage]
         self._published[draft.stage] = sequence + 1
-        message = draft.publish(sequence, at_ns)
+        message = draft.publish(sequence, at_ns, checked=self._spec.checksums)
         self._messages[command.buffer] = message
         if self.digest is not None:
             self.digest.add(draft.stage, sequence, draft.digest)
@@ -372,21 +376,6 @@ class StageWorker:
             return False
         self._epochs[task] = epoch
         return True
-
-
-def message_of(item: SourceMessage) -> Message[object]:
-    """Return a source's message as stages read it; nobody can change it any more."""
-    stamp = Stamp(
-        item.source,
-        item.sequence,
-        item.capture_ns,
-        item.capture_ns,
-        item.log_ns,
-        item.frame,
-        item.epoch,
-    )
-    origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
-    return Message(stamp, sealed(item.payload), origins)
 
 
 def input_shape(stage: StageSpec, inputs: Inputs) -> str:

@@ -12,11 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from avrt import clock, errors
-from avrt.errors import OUT_OF_MEMORY, FaultError, HardwareFault, SoftwareFault, raised_by
+from avrt.errors import (
+    CORRUPTED,
+    OUT_OF_MEMORY,
+    DataFault,
+    FaultError,
+    HardwareFault,
+    SoftwareFault,
+    raised_by,
+)
 from avrt.exec import places
 from avrt.exec.places import OnProcessor
 from avrt.model.message import Message
-from avrt.payload.digest import check_plain, digest_of
+from avrt.payload.digest import check_plain, digest_of, is_intact
 from avrt.payload.seal import sealed
 from avrt.units import NS_PER_S
 
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from avrt.exec.places import Place
+    from avrt.payload.digest import Digest
 
 T = TypeVar("T")
 
@@ -77,20 +86,31 @@ def run_job(
     inputs: Mapping[str, Message[object] | None],
     place: Place = PROCESSOR,
     *,
-    digested: bool = True,
+    digest: Digest | None = digest_of,
 ) -> Result:
     """Call a stage once; a fault is part of the result and never raised."""
     start_ns = clock.now_ns()
-    payload = guarded(lambda: place.compute(lambda: stage.process(**inputs)))
+    payload = guarded(lambda: _computed(stage, inputs, place))
     end_ns = clock.now_ns()
     host_ns = max(1, end_ns - start_ns)
-    taken = (
-        payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload, digested))
-    )
+    taken = payload if isinstance(payload, FaultError) else guarded(lambda: _take(payload, digest))
     if isinstance(taken, FaultError):
         log.warning("stage %s failed%s: %s", name, _with(inputs), taken)
         return Result(None, taken, host_ns, end_host_ns=end_ns)
     return Result(taken[0], None, host_ns, taken[1], end_ns)
+
+
+def _computed(
+    stage: RunnableStage, inputs: Mapping[str, Message[object] | None], place: Place
+) -> object:
+    """Call a stage with inputs that are what was published."""
+    for name, message in inputs.items():
+        if not isinstance(message, Message) or not message.digest:
+            continue
+        if not is_intact(message.payload, message.digest):
+            told = f"{message.stamp.source} {message.stamp.sequence}"
+            raise DataFault(CORRUPTED, f"input {name}, {told}, is not what was published")
+    return place.compute(lambda: stage.process(**inputs))
 
 
 def warm_up(stage: RunnableStage, place: Place = PROCESSOR) -> Result:
@@ -147,14 +167,14 @@ def _with(inputs: Mapping[str, Message[object] | None]) -> str:
     return f" with {told}" if told else ""
 
 
-def _take(payload: object, digested: bool) -> tuple[object, bytes]:  # noqa: FBT001
+def _take(payload: object, digest: Digest | None) -> tuple[object, bytes]:
     """Return a payload as it is handed over, and its digest if that is wanted."""
     if payload is None:
         raise SoftwareFault("no_payload", "process returned None; return an empty payload")
     try:
         taken = sealed(payload)
-        if digested:
-            return taken, digest_of(taken)
+        if digest is not None:
+            return taken, digest(taken)
         check_plain(taken)
     except (TypeError, ValueError, RecursionError) as error:
         raise SoftwareFault("bad_payload", str(error)) from None

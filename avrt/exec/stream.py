@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from avrt import clock
 from avrt.errors import OUT_OF_MEMORY, FaultError, SoftwareFault
 from avrt.exec.runner import PROCESSOR, Result, guarded, run_job, warm_up
+from avrt.payload.digest import digest_of
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from avrt.exec.places import Place
     from avrt.exec.runner import RunnableStage
     from avrt.model.message import Message
+    from avrt.payload.digest import Digest
 
     Inputs = Mapping[str, Message[object] | None]
     Told = Callable[[Result], object]
@@ -64,7 +66,7 @@ class Stream:
         threads: int | None = None,
         *,
         variants: Mapping[str, tuple[RunnableStage, str]] = NO_VARIANTS,
-        digested: bool = True,
+        digest: Digest | None = digest_of,
         keeps: bool = False,
     ) -> None:
         """Start the thread.
@@ -77,7 +79,7 @@ class Stream:
                 without any it computes on the processor.
             threads: of torch for one operation; None leaves them as they are.
             variants: by name, what is called in place of the stage, and the device of its own.
-            digested: whether results carry a digest of their payload.
+            digest: makes the digest that results carry of their payload; None for none.
             keeps: whether checkpoints are kept.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
@@ -87,7 +89,7 @@ class Stream:
         self._homes |= {variant: device for variant, (_, device) in variants.items()}
         self._stages = {"": stage} | {variant: made for variant, (made, _) in variants.items()}
         self._variant = ""
-        self._digested = digested
+        self._digest = digest
         self._keeps = keeps
         self._kept_ns = clock.now_ns()
         self._places = places
@@ -229,7 +231,7 @@ class Stream:
         return replace(again, host_ns=again.end_host_ns - result.start_host_ns)
 
     def _call(self, inputs: Inputs) -> Result:
-        return run_job(self.name, self._stage, inputs, self._place, digested=self._digested)
+        return run_job(self.name, self._stage, inputs, self._place, digest=self._digest)
 
     def _move(self, device: str) -> Result | None:
         """Go to a device; return the fault if that fails."""

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from avrt.model.spec import PipelineSpec
 
-Place = Literal["source", "stage", "device"]
+Place = Literal["source", "bus", "stage", "device"]
 Kind = Literal[
-    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "nan", "flip",
-    "raise", "never", "wrong", "slow", "lost", "flap",
+    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "counter", "twice",
+    "fill", "cover", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
+    "nan", "flip", "raise", "memory", "no_memory", "never", "wrong", "slow", "lost", "flap",
 ]  # fmt: skip
 Outcome = Literal[
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash"
@@ -42,12 +43,13 @@ class Injection:
     """One fault: of certain messages or jobs, or for a time.
 
     Attributes:
-        place, target: what is broken: a source, a task (`plan`, or `plan.1` of copies), a stage
-            with all its copies, or a device.
+        place, target: what is broken: a source, what travels from a source or a stage, a task
+            (`plan`, or `plan.1` of copies), a stage with all its copies, or a device.
         at_ns, for_ns: from when and how long; without `for_ns` to the end.
         frame, count: in place of a time, the first message or job and how many, counted from 0.
-        by: how far a stamp moves or a message comes late, ns, or what is added to a wrong value.
-        share: which part of the numbers becomes NaN.
+        by: how far a stamp moves or a message comes late, ns; what is added to a wrong value; a
+            grey level, a count or a distance in metres.
+        share: which part of the numbers becomes NaN, or of a reading is missing.
         factor: how many times as long a job takes.
         up_ns, down_ns: of a device that flaps `count` times: how long it is there, how long away.
         seed: of whatever is drawn for it.

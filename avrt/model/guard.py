@@ -23,7 +23,7 @@ Reason = Literal[Fault, "early", "out"]
 * clock: the sensor's clock has jumped against the one of whoever received it.
 * age: it came too long after its capture, or before it.
 * damaged: its image cannot be decoded.
-* empty, huge: it holds fewer points or pixels than a sensor of this kind gives, or more.
+* empty, huge: it holds fewer points, targets or pixels than a sensor of this kind gives, or more.
 * nonfinite: too many of its points or targets are no numbers, or the reading is none.
 * blind: the image is black, saturated or uniform.
 * stuck: its content is that of the message before, to the bit.
@@ -48,13 +48,14 @@ class GuardSpec:
         skips_max: how many steps of the sender's counter may be missing.
         age_ns: between capture and arrival at most, either way.
         faster: how many times its declared rate it may have.
-        least, most: points or pixels of a message.
+        least, most: points, targets or pixels of a message.
         nonfinite: which share of the points or targets may be no numbers; fewer are dropped.
         stuck, blind: like `bad`, for messages with one content and for blind images.
         dark, bright: mean grey level, 0 to 255, below and above which an image is blind.
         contrast: standard deviation of grey levels below which an image, or a block of it, is
             uniform.
-        covered: which share of the blocks of an image may be uniform.
+        covered: which share of the blocks of an image may be uniform, or of the directions in which
+            a LiDAR ever had points may have none.
         covered_ns: how long more of them are before that is told.
     """
 

@@ -59,6 +59,8 @@ class Message(Generic[PayloadT_co]):
         origins: per source, the oldest and newest capture time this message rests on.
         degraded: it was made without an input that it would normally have.
         speculative: it may still be withdrawn.
+        digest: of the payload when it was published, for its readers to check; empty where nobody
+            is to.
     """
 
     stamp: Stamp
@@ -66,6 +68,7 @@ class Message(Generic[PayloadT_co]):
     origins: Mapping[str, Origin] = field(default_factory=dict)
     degraded: bool = False
     speculative: bool = False
+    digest: bytes = b""
 
 
 def merge_origins(inputs: Iterable[Mapping[str, Origin]]) -> dict[str, Origin]:

@@ -307,6 +307,7 @@ class PipelineSpec:
         transforms: where the sensors are mounted.
         cameras: models of cameras, by frame.
         tf_topics: topics of the log that hold more transforms.
+        checksums: whether each reader of a message checks that it is what was published.
     """
 
     name: str
@@ -320,6 +321,7 @@ class PipelineSpec:
     tf_topics: tuple[str, ...] = ()
     table: TableSpec | None = None
     ladder: LadderSpec | None = None
+    checksums: bool = False
 
     def stage(self, name: str) -> StageSpec:
         return next(stage for stage in self.stages if stage.name == name)

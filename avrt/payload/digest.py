@@ -1,23 +1,40 @@
-"""A digest of payloads that is equal exactly when every number in them is.
+"""Digests of payloads that are equal exactly when every number in them is.
 
-Fields are taken in declaration order, arrays with their type and shape, floats by their bits.
+Fields are taken in declaration order, arrays with their type and shape, floats by their bits. Of
+the two, SHA-256 names a payload among all others; CRC-32 is for live runs: it tells every change of
+up to 32 bits in a row, and takes a tenth of the time on a processor without instructions for SHA.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+import zlib
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    Digest: TypeAlias = Callable[[object], bytes]
+
+CRC_BYTES = 4
 
 
 class _Hash(Protocol):
     def update(self, data: bytes, /) -> None: ...
+
+
+class _Crc:
+    """CRC-32, as zlib has it."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def update(self, data: bytes, /) -> None:
+        self.value = zlib.crc32(data, self.value)
 
 
 class PayloadDigest:
@@ -35,7 +52,7 @@ class PayloadDigest:
 
 
 def digest_of(payload: object) -> bytes:
-    """Return the digest of one payload.
+    """Return the SHA-256 of one payload.
 
     Raises:
         TypeError: it holds something that is neither plain data, an array nor a dataclass.
@@ -43,6 +60,19 @@ def digest_of(payload: object) -> bytes:
     digest = hashlib.sha256()
     _update(digest, payload)
     return digest.digest()
+
+
+def checksum_of(payload: object) -> bytes:
+    """Return the CRC-32 of one payload, CRC_BYTES; TypeError as `digest_of`."""
+    crc = _Crc()
+    _update(crc, payload)
+    return crc.value.to_bytes(CRC_BYTES, "big")
+
+
+def is_intact(payload: object, digest: bytes) -> bool:
+    """Whether a payload still has a digest that one of the two gave it."""
+    made = checksum_of if len(digest) == CRC_BYTES else digest_of
+    return made(payload) == digest
 
 
 def check_plain(payload: object) -> None:

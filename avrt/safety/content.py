@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from avrt.model.guard import GuardSpec
 
 STRIDE = 97
+POINTS_SEEN = 5000
 WHOLE_BYTES = 1 << 20  # what is smaller is taken into the fingerprint whole
 SIDE = 40
 BLOCKS = 5  # a side; autoware_image_diagnostics divides an image alike
+SWEEP_SECONDS = 1.0  # longer than any sensor takes for one
+SECTORS = 36  # of a full turn of a LiDAR
 BROKEN = (OSError, ValueError, SyntaxError, DecompressionBombError)
 """What decoding an image that is none raises; of a broken PNG, Pillow raises SyntaxError."""
 
@@ -37,11 +40,13 @@ class Content:
 
     Attributes:
         size: its points, targets or pixels; 1 where it has none of them.
-        nonfinite: points or targets that are no numbers, or 1 of a reading that is none.
+        nonfinite: points or targets that are no numbers, points of no time (none is further than
+            SWEEP_SECONDS from the stamp), or 1 of a reading that is no number.
         fingerprint: equal where the content is equal to the bit; None where nothing is in it.
         level: mean grey level of an image, 0 to 255; None of anything else.
         spread: standard deviation of its grey levels.
         spreads: the same of each of BLOCKS x BLOCKS blocks.
+        sectors: in how many of SECTORS directions a cloud has points; None of anything else.
         damaged: it is an image that cannot be decoded.
     """
 
@@ -51,6 +56,7 @@ class Content:
     level: float | None = None
     spread: float = 0.0
     spreads: tuple[float, ...] = ()
+    sectors: int | None = None
     damaged: bool = False
 
     @property
@@ -72,7 +78,7 @@ def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
     """
     match payload:
         case PointCloud():
-            content = _of_cloud(payload)
+            content = _of_cloud(payload, seen=bool(spec.covered))
             return _finite_cloud(payload) if _is_mended(content, spec) else payload, content
         case Targets():
             content = _of_targets(payload)
@@ -83,12 +89,23 @@ def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
             return payload, _of_small(payload)
 
 
-def _of_cloud(cloud: PointCloud) -> Content:
+def _of_cloud(cloud: PointCloud, *, seen: bool) -> Content:
     xyz = cloud.xyz
     with np.errstate(invalid="ignore"):  # infinite either way
         total = np.sum(xyz, dtype=np.float64)
-    nonfinite = 0 if np.isfinite(total) else cloud.count - int(np.count_nonzero(_finite(xyz)))
-    return Content(cloud.count, nonfinite, _fingerprint(xyz) if cloud.count else None)
+    is_sound = np.isfinite(total) and bool(np.all(_timely(cloud)))
+    nonfinite = 0 if is_sound else cloud.count - int(np.count_nonzero(_measured(cloud)))
+    fingerprint = _fingerprint(xyz) if cloud.count else None
+    return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if seen else None)
+
+
+def _sectors(xyz: NDArray[np.float32]) -> int:
+    """Return in how many directions a sample of the points lies."""
+    sample = xyz[:: 1 + len(xyz) // POINTS_SEEN]
+    with np.errstate(invalid="ignore"):  # NaN is in no direction
+        turns = np.arctan2(sample[:, 1], sample[:, 0]) / (2 * np.pi)
+    turns = turns[np.isfinite(turns)]
+    return len(np.unique(np.floor(turns * SECTORS).astype(np.int64) % SECTORS))
 
 
 def _of_targets(targets: Targets) -> Content:
@@ -109,9 +126,20 @@ def _finite(positions: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(positions).all(axis=1))
 
 
+def _timely(cloud: PointCloud) -> NDArray[np.bool_]:
+    """Return which points were measured about when the message says; all where none has a time."""
+    if cloud.seconds is None:
+        return np.ones(1, bool)
+    return np.asarray(np.abs(cloud.seconds) <= SWEEP_SECONDS)
+
+
+def _measured(cloud: PointCloud) -> NDArray[np.bool_]:
+    return _finite(cloud.xyz) & _timely(cloud)
+
+
 def _finite_cloud(cloud: PointCloud) -> PointCloud:
-    """Return a cloud without the points that are no numbers."""
-    kept = _finite(cloud.xyz)
+    """Return a cloud without the points that are no numbers, or of no time."""
+    kept = _measured(cloud)
     return replace(
         cloud,
         xyz=cloud.xyz[kept],

@@ -105,6 +105,7 @@ class Guard:
         self._has_come = False
         self._bad = self._good = self._clear = 0
         self._covered_since_ns: int | None = None
+        self._sectors = 0  # the most directions that had points
 
     @property
     def is_in_use(self) -> bool:
@@ -235,9 +236,9 @@ class Guard:
         return ()
 
     def _is_covered(self, facts: Facts) -> bool:
-        """Whether too much of the image has been uniform for too long."""
+        """Whether too much of what the sensor sees has been hidden for too long."""
         spec, at_ns = self._spec, facts.at_ns
-        if not spec.covered or facts.content.share_uniform(spec.contrast) <= spec.covered:
+        if not spec.covered or self._share_hidden(facts.content) <= spec.covered:
             self._covered_since_ns = None
             self._clear += 1
             return False
@@ -245,6 +246,13 @@ class Guard:
         if self._covered_since_ns is None:
             self._covered_since_ns = at_ns
         return at_ns - self._covered_since_ns >= spec.covered_ns
+
+    def _share_hidden(self, content: Content) -> float:
+        """Return the uniform share of an image, or that of a LiDAR's directions without points."""
+        if content.sectors is None:
+            return content.share_uniform(self._spec.contrast)
+        self._sectors = max(self._sectors, content.sectors)
+        return 1 - content.sectors / max(1, self._sectors)
 
     def _enter(self, state: SensorState, at_ns: int) -> SensorRecord:
         was, self.state = self.state, state

@@ -137,6 +137,18 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
             "{A: {about: it, faults: [{where: stage.see, what: wrong, frame: 1, by: 3 s}]}}",
             'expected a number, such as "3"',
         ),
+        (
+            "{A: {about: it, faults: [{where: source.lidar, what: fill, frame: 1, by: 3}]}}",
+            "only a camera can 'fill', and lidar is a lidar",
+        ),
+        (
+            "{A: {about: it, faults: [{where: source.lidar, what: points, frame: 1, by: -3}]}}",
+            'expected a number from 0 to 10,000,000, such as "3", found',
+        ),
+        (
+            "{A: {about: it, faults: [{where: bus.lidr, what: flip, frame: 1}]}}",
+            "no bus named 'lidr'; did you mean 'lidar'?",
+        ),
         (f"{{A: {{{ROW}, expect: {{outcome: []}}}}}}", "expected at least one"),
         (f"{{A: {{{ROW}, expect: {{outcome: maskd}}}}}}", "did you mean 'masked'?"),
         (f"{{A: {{{ROW}, expect: {{detect: none}}}}}}", "expected a mapping with keys such as by"),

@@ -133,6 +133,27 @@ def test_what_comes_of_other_faults(came_of, fault, outcome, by):
     assert found.simulated == (fault.target == "gpu")
 
 
+def test_a_stage_that_finds_no_memory_is_tried_once_more(came_of):
+    once = came_of(of_stage("plan", "memory"))
+    assert (once.judged.outcome, once.judged.detected) == ("masked", None)
+    again = came_of(of_stage("plan", "no_memory"))
+    assert (again.judged.lost, again.judged.detected.what) == (1, "plan: out_of_memory")
+
+
+@pytest.mark.parametrize(
+    ("target", "lost", "told"), [("lidar", 2, "see.0: corrupted"), ("see", 1, "plan: corrupted")]
+)
+def test_what_is_checked_is_not_read_once_it_is_wrong(bench, target, lost, told):
+    flip = Injection(place="bus", target=target, kind="flip", frame=4)
+    seen = run_once(bench, [flip])
+    assert not [found for found in seen.detections if found.by == "fault"]
+    checked = replace(bench, spec=replace(bench.spec, checksums=True))
+    row = Row(id="A", about="it", faults=(flip,))
+    judged = Campaign(checked, [row]).row(row, 0).judged
+    assert (judged.lost, judged.detected.by, judged.detected.what) == (lost, "fault", told)
+    assert not [f for f in run_once(checked, [flip]).detections if f.what.startswith("blames")]
+
+
 def test_a_row_fails_when_its_fault_hits_nothing(came_of):
     assert came_of(of_stage("plan", "raise", frame=99)).unmet == ("1 of its faults hit nothing",)
 

@@ -13,11 +13,14 @@ from avrt.drivers.draws import generator
 from avrt.drivers.inject.applied import Applied
 from avrt.drivers.inject.campaign import drawn
 from avrt.drivers.inject.devices import device_events
-from avrt.drivers.inject.messages import TAPS, broken
+from avrt.drivers.inject.messages import TAPS, broken, spoilt
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
 from avrt.logs.decode import decode
+from avrt.logs.merge import SourceMessage
+from avrt.logs.raw import RawMessage
 from avrt.model.campaign import Injection
 from avrt.model.events import DeviceBack, DeviceLost
+from avrt.payload import Speed
 from avrt.units import NS_PER_MS, NS_PER_S
 
 ZERO_NS = 1_000 * NS_PER_S
@@ -232,3 +235,44 @@ def test_the_same_seed_draws_the_same_faults(seed, name):
     seeds = {item.seed for item in drawn(faults, seed, name)}
     assert len(seeds) == 3
     assert drawn(faults, seed ^ 1, name) != drawn(faults, seed, name)
+
+
+# What comes on top, and what is counted wrong
+
+
+def test_a_counter_that_stands_is_that_of_the_last_message_before():
+    found = broken(
+        messages(), {"a": "/a"}, [fault("counter", frame=2, count=2)], ZERO_NS, Applied()
+    )
+    assert [raw.sequence for raw in found] == [0, 1, 1, 1, 4, 5]
+    assert seen(found) == GOOD
+
+
+def source_messages(count=4, sources=("a", "b")):
+    for index in range(count):
+        for source in sources:
+            at_ns = index * STEP_NS
+            raw = RawMessage(None, at_ns, at_ns, index + 10, b"")
+            yield SourceMessage(source, index, at_ns, at_ns - 5, 0, "", Speed(1.0, 2.0), raw)
+
+
+def test_a_sender_that_says_twice_as_much_counts_as_it_would():
+    applied = Applied()
+    tapped = fault("twice", frame=1, count=2, by=STEP_NS / 2)
+    found = list(spoilt(source_messages(), [tapped], applied))
+    own = [item for item in found if item.source == "a"]
+    assert [item.log_ns * 2 // STEP_NS for item in own] == [0, 2, 3, 4, 5, 6]
+    assert [item.sequence for item in own] == [0, 1, 2, 3, 4, 5]
+    assert [item.raw.sequence for item in own] == [10, 11, 12, 13, 14, 15]
+    assert [item.payload.speed > 1 for item in own] == [False, False, True, False, True, False]
+    assert all(item.log_ns - item.capture_ns == 5 for item in own)
+    assert [i for i in found if i.source == "b"] == [
+        i for i in source_messages() if i.source == "b"
+    ]
+    assert [item.log_ns for item in found] == sorted(item.log_ns for item in found)
+    assert applied.times_ns == [STEP_NS]
+
+
+def test_what_comes_on_top_of_the_last_message_comes_too():
+    found = list(spoilt(source_messages(2, "a"), [fault("twice", frame=1, by=5.0)], Applied()))
+    assert [item.sequence for item in found] == [0, 1, 2]

@@ -4,6 +4,7 @@ import resource
 import signal
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from mcap.reader import make_reader
@@ -268,6 +269,38 @@ def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(make_drive, tmp_pa
     assert device.calls == list(range(30))
     assert report.jobs["open"] == 0
     assert verify(out).equal
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_what_changes_on_its_way_is_told_by_its_check_sum(make_drive, monkeypatch, checksums):
+    from avrt.drivers import live  # noqa: PLC0415
+
+    class Flipping(live.StageWorker):
+        def arrival(self, message):
+            if message.stamp.sequence == 2:
+                xyz = message.payload.xyz * 2
+                message = replace(message, payload=replace(message.payload, xyz=xyz))
+            return super().arrival(message)
+
+        def _publish(self, command, at_ns):
+            super()._publish(command, at_ns)
+            message = self._messages[command.buffer]
+            if (message.stamp.source, message.stamp.sequence) == ("total", 3):
+                self._messages[command.buffer] = replace(message, payload=1e9)
+
+    monkeypatch.setattr(live, "StageWorker", Flipping)
+    pipeline = avrt.Pipeline("p", checksums=checksums)
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    pipeline.add(total, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="1 s")
+    after = {"name": "after", "inputs": {"it": "total"}, "wcet": "5 ms", "deadline": "1 s"}
+    pipeline.add(lambda it: it.payload, **after)
+    stages = pipeline.run(make_drive(6), rate=20).summary.figures.stages
+    assert stages["total"].jobs()["met"] == 6 - checksums
+    assert stages["after"].jobs()["met"] == 6 - 2 * checksums
+    if checksums:
+        told = "corrupted: input cloud, lidar 2, is not what was published"
+        assert stages["total"].first_fault == told
+        assert "input it, total 3, is not what was published" in stages["after"].first_fault
 
 
 @pytest.mark.slow

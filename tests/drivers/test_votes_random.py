@@ -25,7 +25,7 @@ class Voting(Script):
     def __init__(self, scenario):
         super().__init__(scenario)
         self.drafts = {}
-        self.ballots = Ballots(scenario.spec, {}, self.keep, digested=False)
+        self.ballots = Ballots(scenario.spec, {}, self.keep, None)
         self.vote = self.ballots.vote
 
     def keep(self, draft):

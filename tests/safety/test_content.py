@@ -10,7 +10,7 @@ from PIL import Image as PillowImage
 
 from avrt.config.guard import DEFAULTS
 from avrt.payload import Fix, Image, Imu, PointCloud, Speed, Targets
-from avrt.safety.content import STRIDE, Content, inspect
+from avrt.safety.content import SECTORS, STRIDE, Content, inspect
 
 CAMERA, LIDAR, RADAR = (DEFAULTS[kind] for kind in ("camera", "lidar", "radar"))
 BLOCK = 25
@@ -144,7 +144,29 @@ def test_huge_numbers_are_numbers():
 
 
 def test_no_points_have_no_fingerprint():
-    assert content_of(cloud(0), LIDAR) == Content(0)
+    assert content_of(cloud(0), LIDAR) == Content(0, sectors=0)
+
+
+def test_the_directions_of_a_cloud_are_counted():
+    turns = np.radians(np.arange(0, 360, 0.25))
+    ring = np.stack((np.cos(turns), np.sin(turns), 0 * turns), axis=1).astype(np.float32) * 9
+    assert content_of(PointCloud(ring), LIDAR).sectors == SECTORS
+    assert content_of(PointCloud(ring[: 4 * 90]), LIDAR).sectors == SECTORS // 4
+    assert content_of(PointCloud(np.tile(ring, (50, 1))), LIDAR).sectors == SECTORS
+    assert content_of(PointCloud(ring), replace(LIDAR, covered=0.0)).sectors is None
+    ring[:, 0] = np.nan
+    assert content_of(PointCloud(ring), LIDAR).sectors == 0
+
+
+def test_points_of_another_time_are_dropped_like_those_that_are_no_numbers():
+    seconds = np.linspace(-0.05, 0.05, 1000).astype(np.float32)
+    assert content_of(cloud(seconds=seconds), LIDAR).nonfinite == 0
+    seconds[10:20] += np.float32(2**32 / 1e9)
+    seconds[20] = np.nan
+    mended, content = inspect(cloud(nonfinite=3, seconds=seconds), LIDAR)
+    assert content.nonfinite == 14
+    assert mended.count == 1000 - 14
+    assert np.abs(mended.seconds).max() <= 0.05
 
 
 def test_a_radar_that_sees_nothing_is_never_stuck():

@@ -292,6 +292,18 @@ def test_a_covered_lens_is_told_after_a_second_and_its_images_are_delivered():
     assert sender.states == [("blocked", 2200), ("ok", 3600)]
 
 
+def test_a_lidar_that_sees_in_fewer_directions_than_it_did_is_told_at_once():
+    sender = started(spec=GuardSpec(covered=0.1, covered_ns=0))
+    sender.send(3, sectors=20)
+    sender.send(3, sectors=36)
+    sender.send(1, sectors=33)
+    assert sender.states == []
+    assert sender.send(1, sectors=32) == [""]
+    assert [state for state, _ in sender.states] == ["blocked"]
+    sender.send(12, sectors=33)
+    assert [state for state, _ in sender.states] == ["blocked", "ok"]
+
+
 def test_a_covered_lens_may_go_blind():
     sender = started()
     sender.send(15, spreads=(1.0,) * 25)

@@ -5,20 +5,26 @@ call is queued on the task's stream; the tap sits in front of the stage, which k
 So a fault goes the way that a real one goes: what is raised is caught by the stream, a wrong value
 is stamped, published and voted on. A job is hit by its index, or by when it was dispatched.
 
-| kind   | what becomes of the jobs that are hit                                 |
-|--------|-----------------------------------------------------------------------|
-| raise  | the stage raises                                                      |
-| never  | their work never ends; they keep their stream and their slot          |
-| wrong  | `by` is added to every number of their output                         |
-| nan    | a share of the numbers of their output is none                        |
-| repeat | their output is that of the last job before                           |
-| flip   | one bit of one number of their output is flipped                      |
-| slow   | they take `factor` times as long; of a device: all that start on it   |
+| kind      | what becomes of the jobs that are hit                              |
+|-----------|--------------------------------------------------------------------|
+| raise     | the stage raises                                                   |
+| memory    | the stage finds no memory at its first try                         |
+| no_memory | the stage finds no memory, however often it tries                  |
+| never     | their work never ends; they keep their stream and their slot       |
+| wrong     | `by` is added to every number of their output                      |
+| nan       | a share of the numbers of their output is none                     |
+| repeat    | their output is that of the last job before                        |
+| flip      | one bit of one number of their output is flipped                   |
+| slow      | they take `factor` times as long; of a device: all that start on it |
+
+What is published is hit on the bus, when its digest is made already: by its number among the
+messages of its source or stage, or by its time; `flip` flips one bit of one of its numbers.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,7 +42,9 @@ if TYPE_CHECKING:
     from avrt.exec.runner import Result
     from avrt.metrics.run import RunFigures
     from avrt.model.campaign import Injection
-    from avrt.model.commands import Dispatch
+    from avrt.model.commands import Dispatch, Publish
+    from avrt.model.events import Arrived
+    from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec
 
 
@@ -69,6 +77,7 @@ class TappedWorker(StageWorker):
             for stage in spec.stages
             for task in stage.task_names
         }
+        self._on_bus = [fault for fault in faults if fault.place == "bus"]
         self._taps = {task: _Tap(task) for task in self._faults}
         classes = _Classes()
         for name, stage in stages.items():
@@ -100,6 +109,25 @@ class TappedWorker(StageWorker):
             cost_ns = max(1, ceil(cost_ns * fault.factor))
         return cost_ns
 
+    def arrival(self, message: Message[object]) -> Arrived:
+        stamp = message.stamp
+        return super().arrival(self._carried(message, stamp.publish_ns))
+
+    def _publish(self, command: Publish, at_ns: int) -> None:
+        super()._publish(command, at_ns)
+        published = self._messages[command.buffer]
+        self._messages[command.buffer] = self._carried(published, at_ns)
+
+    def _carried(self, message: Message[object], at_ns: int) -> Message[object]:
+        """Return a message as the bus hands it to its readers."""
+        stamp = message.stamp
+        for fault in self._on_bus:
+            if fault.target == stamp.source and fault.covers(stamp.sequence, at_ns):
+                self._applied.note(fault, at_ns)
+                rng = generator(fault.seed, f"{fault.kind} {stamp.sequence}")
+                message = replace(message, payload=with_flip(message.payload, rng))
+        return message
+
     def _hits(self, command: Dispatch, at_ns: int) -> list[Injection]:
         """Return the faults of a job, and note that it is hit."""
         found = [f for f in self._faults[command.task] if f.covers(command.index, at_ns)]
@@ -123,12 +151,16 @@ class _Tap:
         self.coming: deque[tuple[int, list[Injection]]] = deque()
         self._task = task
         self._last: object | None = None
+        self._tried = -1
 
     def call(self, process: _Process, inputs: Mapping[str, object]) -> object:
         """Call a stage, and return what the faults of the job make of its output."""
         index, faults = self.coming[0]
         if any(fault.kind == "raise" for fault in faults):
             raise InjectedError(f"job {index} of {self._task}")
+        is_first, self._tried = self._tried != index, index
+        if any(f.kind == "no_memory" or (f.kind == "memory" and is_first) for f in faults):
+            raise MemoryError(f"job {index} of {self._task}")
         payload = process(**inputs)
         if any(fault.kind == "repeat" for fault in faults) and self._last is not None:
             payload = self._last

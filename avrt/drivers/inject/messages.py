@@ -15,19 +15,25 @@ comes with.
 | delay     | they come later by `by`, stamps as they were                   |
 | stamp     | their stamp is off by `by`                                     |
 | jitter    | their stamp is off by up to `by` either way, uniform           |
+| counter   | their sender's counter stays what it was                       |
+| twice     | each comes again `by` later as another one, NUDGE off          |
 | nan       | a share of their numbers is none                               |
 | flip      | one bit of one number is flipped                               |
+
+`readings` has the kinds that are of certain sensors.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from avrt.drivers.draws import generator
-from avrt.drivers.inject.values import with_flip, with_nan
+from avrt.drivers.inject.readings import MISREADINGS, misread
+from avrt.drivers.inject.values import with_added, with_flip, with_nan
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -42,6 +48,8 @@ if TYPE_CHECKING:
     Tap = Callable[[Sequence["Sent"], set[int], Injection], Iterable["Sent"]]
 
 AGAIN_NS = NS_PER_MS
+NUDGE = 1e-3  # of every number: a sensor never sees the same thing twice to the bit
+TWICE = "twice"
 STAMP = slice(4, 12)
 """Where a CDR message that begins with a header has its stamp: seconds and nanoseconds."""
 
@@ -145,6 +153,16 @@ def _jitter(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Se
         yield _moved(one, round(fault.by * shares[one.index])) if one.index in hit else one
 
 
+def _count_no_more(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
+    last: RawMessage | None = None
+    for one in own:
+        if one.index in hit and last is not None:
+            yield replace(one, raw=replace(one.raw, sequence=last.sequence))
+        else:
+            last = one.raw
+            yield one
+
+
 TAPS: Mapping[str, Tap] = {
     "drop": _drop,
     "repeat": _repeat,
@@ -153,14 +171,19 @@ TAPS: Mapping[str, Tap] = {
     "delay": _delay,
     "stamp": _stamp,
     "jitter": _jitter,
+    "counter": _count_no_more,
 }
 
 
 def spoilt(
     items: Iterable[SourceMessage], faults: Iterable[Injection], applied: Applied
 ) -> Iterator[SourceMessage]:
-    """Yield messages with what faults make of their numbers."""
+    """Yield messages with what faults make of their numbers, and those that come on top."""
     own = [f for f in faults if f.place == "source" and f.kind not in TAPS]
+    for fault in own:
+        if fault.kind == TWICE:
+            items = _crowded(items, fault, applied)
+    own = [fault for fault in own if fault.kind != TWICE]
     for item in items:
         made = item
         for fault in own:
@@ -170,8 +193,48 @@ def spoilt(
         yield made
 
 
+def _crowded(
+    items: Iterable[SourceMessage], fault: Injection, applied: Applied
+) -> Iterator[SourceMessage]:
+    """Yield messages of all sources, others between those of one, counted as its sender would."""
+    coming: deque[SourceMessage] = deque()
+    more = 0
+    for item in items:
+        while coming and coming[0].log_ns <= item.log_ns:
+            yield _moved_up(coming.popleft(), more)
+            more += 1
+        if item.source != fault.target:
+            yield item
+            continue
+        yield _moved_up(item, more)
+        if fault.covers(item.sequence, item.log_ns):
+            applied.note(fault, item.log_ns)
+            coming.append(_next(item, round(fault.by)))
+    for item in coming:
+        yield _moved_up(item, more)
+        more += 1
+
+
+def _next(item: SourceMessage, by_ns: int) -> SourceMessage:
+    """Return what comes after a message if its sender has more to say than it should."""
+    made = replace(
+        item,
+        log_ns=item.log_ns + by_ns,
+        capture_ns=item.capture_ns + by_ns,
+        payload=cast("Payload", with_added(item.payload, NUDGE)),
+    )
+    return _moved_up(made, 1)
+
+
+def _moved_up(item: SourceMessage, places: int) -> SourceMessage:
+    raw = replace(item.raw, sequence=item.raw.sequence + places)
+    return replace(item, sequence=item.sequence + places, raw=raw)
+
+
 def _with(fault: Injection, payload: Payload, index: int) -> Payload:
     rng = generator(fault.seed, f"{fault.kind} {index}")
+    if fault.kind in MISREADINGS:
+        return cast("Payload", misread(payload, fault, rng))
     if fault.kind == "nan":
         return cast("Payload", with_nan(payload, fault.share, rng))
     return cast("Payload", with_flip(payload, rng))

@@ -113,6 +113,7 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
             )
             until_ns = bench.end_ns + 1
             VirtualLoop(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns).run()
+            worker.gate.until(bench.end_ns)
     finally:
         worker.close()
     observed.detections += merged.heard
