@@ -60,7 +60,7 @@ class Message(Generic[PayloadT_co]):
         degraded: it was made without an input that it would normally have.
         speculative: it may still be withdrawn.
         digest: of the payload when it was published, for its readers to check; empty where nobody
-            is to.
+            is to. Not part of what a record holds.
     """
 
     stamp: Stamp
@@ -68,7 +68,7 @@ class Message(Generic[PayloadT_co]):
     origins: Mapping[str, Origin] = field(default_factory=dict)
     degraded: bool = False
     speculative: bool = False
-    digest: bytes = b""
+    digest: bytes = field(default=b"", metadata={"recorded": False})
 
 
 def merge_origins(inputs: Iterable[Mapping[str, Origin]]) -> dict[str, Origin]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from avrt.model.guard import GuardSpec
 
 STRIDE = 97
-POINTS_SEEN = 5000
+POINTS_SEEN, POINTS_LEAST = 5000, 360
 WHOLE_BYTES = 1 << 20  # what is smaller is taken into the fingerprint whole
 SIDE = 40
 BLOCKS = 5  # a side; autoware_image_diagnostics divides an image alike
@@ -46,7 +46,8 @@ class Content:
         level: mean grey level of an image, 0 to 255; None of anything else.
         spread: standard deviation of its grey levels.
         spreads: the same of each of BLOCKS x BLOCKS blocks.
-        sectors: in how many of SECTORS directions a cloud has points; None of anything else.
+        sectors: in how many of SECTORS directions a cloud has points; None of anything else, and of
+            a cloud of fewer than POINTS_LEAST, which leaves some out by chance.
         damaged: it is an image that cannot be decoded.
     """
 
@@ -96,7 +97,8 @@ def _of_cloud(cloud: PointCloud, *, seen: bool) -> Content:
     is_sound = np.isfinite(total) and bool(np.all(_timely(cloud)))
     nonfinite = 0 if is_sound else cloud.count - int(np.count_nonzero(_measured(cloud)))
     fingerprint = _fingerprint(xyz) if cloud.count else None
-    return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if seen else None)
+    counted = seen and cloud.count >= POINTS_LEAST
+    return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if counted else None)
 
 
 def _sectors(xyz: NDArray[np.float32]) -> int:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import avrt
 from avrt.api.campaign import FaultCampaign
 from avrt.config.pipeline import load
 from avrt.drivers.inject import jobs
@@ -152,6 +153,16 @@ def test_what_is_checked_is_not_read_once_it_is_wrong(bench, target, lost, told)
     judged = Campaign(checked, [row]).row(row, 0).judged
     assert (judged.lost, judged.detected.by, judged.detected.what) == (lost, "fault", told)
     assert not [f for f in run_once(checked, [flip]).detections if f.what.startswith("blames")]
+
+
+def test_check_sums_change_no_record(folder, make_drive):
+    pipeline = (folder / "small.yaml").read_text(encoding="utf-8")
+    (folder / "checked.yaml").write_text(pipeline + "checksums: true\n")
+    log = make_drive(4)
+    plain, checked = (avrt.Pipeline.load(folder / name) for name in ("small.yaml", "checked.yaml"))
+    first, second = (each.replay(log, out=folder / "run.mcap") for each in (plain, checked))
+    assert first.data["digests"] == second.data["digests"]
+    assert len(avrt.read_outputs(folder / "run.mcap", "plan")) == 4
 
 
 def test_a_row_fails_when_its_fault_hits_nothing(came_of):

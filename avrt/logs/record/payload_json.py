@@ -75,6 +75,8 @@ def _plain_fields(value: object, depth: int) -> object:
     name = type(value).__name__
     plain: dict[str, object] = {"$type": name}
     for field in fields(value):
+        if not field.metadata.get("recorded", True):
+            continue
         item = getattr(value, field.name)
         if field.name in BULK.get(name, ()) and item is not None:
             plain[field.name] = _plain_array(item, depth, bulk=True)
