@@ -54,6 +54,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "bus": {"flip": ()},
     "stage": {
         "raise": (),
+        "voter": (),
         "memory": (),
         "no_memory": (),
         "never": (),
@@ -112,6 +113,8 @@ def _injection(node: Node, pipeline: PipelineSpec) -> Injection:
     if ONLY_OF.get(kind, own := _sensor(pipeline, place, target)) != own:
         what = f"only a {ONLY_OF[kind]} can {kind!r}, and {target} is a {own}"
         raise given["what"].fail(what)
+    if kind == "voter" and target not in _voted(pipeline):
+        raise given["where"].fail(f"nobody votes on {target}; name a stage with a redundancy")
     _check_when(node, given, place, kind)
     _check_amounts(node, given, KINDS[place][kind])
     if "by" in given:
@@ -149,6 +152,10 @@ def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...
             raise given[name].fail(f"it takes no {name!r} here; remove it")
         if name in wanted and name not in given and name != "share":
             raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
+
+
+def _voted(pipeline: PipelineSpec) -> set[str]:
+    return {stage.name for stage in pipeline.stages if stage.redundancy is not None}
 
 
 def _sensor(pipeline: PipelineSpec, place: str, target: str) -> str:

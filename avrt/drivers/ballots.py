@@ -10,15 +10,18 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from avrt.errors import FaultError
+from avrt.exec.runner import guarded
 from avrt.model.events import Voted
-from avrt.safety.rules import rules_of
+from avrt.safety.rules import INTERRUPTS, rules_of
 from avrt.safety.vote import Ballot
 from avrt.safety.voter import Voter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from avrt.drivers.draft import Draft
     from avrt.model.commands import Vote
@@ -140,13 +143,25 @@ class Ballots:
             del self._ends[stage, question.index]
             others = set(range(len(voter.replicas.all))) - set(ends) - set(idle)
             ballots += [Ballot(copy, abstains="skipped") for copy in sorted(others)]
-        answer = voter.vote(question.activation, ballots, question.when, at_ns, question.quorum)
+        answer = self._answered(voter, question, ballots, at_ns)
         for copy in answer.quarantined:
             log.warning("replica %s.%d is quarantined", stage, copy)
         is_over = question.when == "over"
         self.takeovers = self._take_over(question, ends) if is_over else []
         buffer = self._selected(question, answer, ends)
         return Voted(question.activation, answer.verdict, buffer, answer.held, answer.blamed)
+
+    def _answered(
+        self, voter: Voter, question: Vote, ballots: Sequence[Ballot], at_ns: int
+    ) -> Answer:
+        """Ask the voter; one that raises is no reason to end the run, it has decided nothing."""
+        activation, when = question.activation, question.when
+        asked = partial(voter.vote, activation, ballots, when, at_ns, question.quorum)
+        answer = guarded(asked, INTERRUPTS)
+        if not isinstance(answer, FaultError):
+            return answer
+        log.warning("the voter of stage %s failed: %s", question.stage, answer)
+        return voter.failed(activation, when, at_ns)
 
     def _take_over(self, question: Vote, ends: Mapping[int, _End]) -> list[tuple[str, str]]:
         """Restore replicas that are quarantined; return who takes over whose state.

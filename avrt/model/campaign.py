@@ -20,7 +20,8 @@ Place = Literal["source", "bus", "stage", "device"]
 Kind = Literal[
     "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "counter", "twice",
     "fill", "cover", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
-    "nan", "flip", "raise", "memory", "no_memory", "never", "wrong", "slow", "lost", "flap",
+    "nan", "flip", "raise", "voter", "memory", "no_memory", "never", "wrong", "slow",
+    "lost", "flap",
 ]  # fmt: skip
 Outcome = Literal[
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash"

@@ -15,6 +15,7 @@ the lowest number): always a whole output of a real replica, never a mean.
 | more are valid, too few agree           | no_majority     | arbitration              |
 | one is valid                            | single          | if allowed and accepted  |
 | none is valid                           | none            | none                     |
+| the voter itself raises                 | failed          | none                     |
 
 Arbitration: the only one that passes the acceptance test, else what is safest for its kind
 (`Agreement.settle`): both are `arbitrated`, but for the safest of three or more, which remains a
@@ -47,6 +48,7 @@ Verdict: TypeAlias = Literal[
     "no_majority",
     "single",
     "none",
+    "failed",
 ]
 Abstains: TypeAlias = Literal[
     "", "late", "crashed", "nonfinite", "schema", "range", "shadow", "quarantined", "skipped"
@@ -121,7 +123,7 @@ class Decision:
     is_chain: bool = False
 
 
-OPEN = Decision("open")
+OPEN, FAILED = Decision("open"), Decision("failed")
 
 
 def decide(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.safety.replicas import Replicas
-from avrt.safety.vote import BLAME, OPEN, WRONG, Ballot, decide
+from avrt.safety.vote import BLAME, FAILED, OPEN, WRONG, Ballot, decide
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -116,6 +116,18 @@ class Voter:
         if when != "over":
             return answer
         return self._judge(answer, self._decided.pop(activation), screened, at_ns)
+
+    def failed(self, activation: int, when: VoteAt, at_ns: int) -> Answer:
+        """Answer a question at which `vote` raised: as where nobody can be believed.
+
+        A vote that was decided stays so, and nobody is blamed.
+        """
+        answer = Answer("")
+        if activation not in self._decided:
+            answer = self._take(activation, FAILED, (), when, at_ns)
+        if when == "over":
+            del self._decided[activation]
+        return answer
 
     def _screened(self, ballots: Sequence[Ballot]) -> list[Ballot]:
         """Let ballots abstain that say nothing one could believe."""

@@ -146,6 +146,10 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
             'expected a number from 0 to 10,000,000, such as "3", found',
         ),
         (
+            "{A: {about: it, faults: [{where: stage.see, what: voter, frame: 1}]}}",
+            "nobody votes on see; name a stage with a redundancy",
+        ),
+        (
             "{A: {about: it, faults: [{where: bus.lidr, what: flip, frame: 1}]}}",
             "no bus named 'lidr'; did you mean 'lidar'?",
         ),

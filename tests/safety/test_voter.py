@@ -56,6 +56,22 @@ def test_without_a_decision_the_last_accepted_output_is_held_for_two_frames(vote
     assert over(voter, 7, 1.0, 5.0, 9.0, at_ns=50 * MS).held
 
 
+def test_a_vote_that_fails_holds_what_was_accepted_and_blames_nobody(voter):
+    over(voter, 0, 5.0, 5.0, 5.0)
+    assert voter.failed(1, "deadline", 10 * MS) == Answer("failed", held=True)
+    assert voter.failed(1, "over", 11 * MS) == Answer("")
+    assert voter.failed(2, "over", 20 * MS) == Answer("failed", held=True)
+    assert voter.failing == 2
+    assert voter.failed(3, "over", 30 * MS) == Answer("failed")
+    assert over(voter, 4, 5.0, 5.0, 9.0, at_ns=40 * MS) == Answer("majority", 0, blamed=(2,))
+
+
+def test_a_decided_vote_stays_so_when_its_judging_fails(voter):
+    assert voter.vote(0, ballots(5.0, 5.0), "early", 1).choice == 0
+    assert voter.failed(0, "over", 2) == Answer("")
+    assert voter.failing == 0
+
+
 def test_an_output_that_is_too_old_is_not_held(voter):
     over(voter, 0, 5.0, 5.0, 5.0, at_ns=0)
     assert not over(voter, 1, 1.0, 5.0, 9.0, at_ns=HOLD_NS + 1).held

@@ -15,6 +15,7 @@ is stamped, published and voted on. A job is hit by its index, or by when it was
 | nan       | a share of the numbers of their output is none                     |
 | repeat    | their output is that of the last job before                        |
 | flip      | one bit of one number of their output is flipped                   |
+| voter     | the voter of their stage raises                                    |
 | slow      | they take `factor` times as long; of a device: all that start on it |
 
 What is published is hit on the bus, when its digest is made already: by its number among the
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
     from avrt.exec.runner import Result
     from avrt.metrics.run import RunFigures
     from avrt.model.campaign import Injection
-    from avrt.model.commands import Dispatch, Publish
-    from avrt.model.events import Arrived
+    from avrt.model.commands import Dispatch, Publish, Vote
+    from avrt.model.events import Arrived, Voted
     from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec
+    from avrt.safety.voter import Answer
 
 
 TIMES = frozenset(("slow", "never"))
@@ -72,8 +74,10 @@ class TappedWorker(StageWorker):
         """Put a tap in front of every stage: stages of one class stay of one class."""
         self._applied = applied
         self._slow_devices = [f for f in faults if f.place == "device" and f.kind == "slow"]
+        self._at_vote = [fault for fault in faults if fault.kind == "voter"]
+        at_jobs = [f for f in faults if f.place == "stage" and f not in self._at_vote]
         self._faults = {
-            task: [f for f in faults if f.place == "stage" and f.target in {task, stage.name}]
+            task: [fault for fault in at_jobs if fault.target in {task, stage.name}]
             for stage in spec.stages
             for task in stage.task_names
         }
@@ -83,6 +87,17 @@ class TappedWorker(StageWorker):
         for name, stage in stages.items():
             classes.put_before(stage, self._taps[name.partition("@")[0]])
         super().__init__(spec, stages, timing, figures, recorder, hang_timeout_ns)
+
+    def vote(self, command: Vote, at_ns: int) -> Voted:
+        voter = vars(self._ballots.voters[command.stage])
+        for fault in self._at_vote:
+            if fault.target == command.stage and fault.covers(command.index, at_ns):
+                self._applied.note(fault, at_ns)
+                voter["vote"] = _raise_at
+        try:
+            return super().vote(command, at_ns)
+        finally:
+            voter.pop("vote", None)
 
     def prepare(
         self, command: Dispatch, at_ns: int, told: Callable[[Result], object]
@@ -134,6 +149,10 @@ class TappedWorker(StageWorker):
         for fault in found:
             self._applied.note(fault, at_ns)
         return found
+
+
+def _raise_at(*question: object) -> Answer:
+    raise InjectedError(f"question {question[0]}")
 
 
 class _Process(Protocol):
