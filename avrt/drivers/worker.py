@@ -13,13 +13,13 @@ holds now.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
-from avrt.drivers.draft import Draft, draft_of, epoch_of, message_of
+from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape, message_of
 from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
 from avrt.errors import CORRUPTED, HardwareFault, InputError, SoftwareFault, SpecError
@@ -31,7 +31,7 @@ from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, 
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
 from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest, checksum_of, digest_of
-from avrt.payload.shape import shape_of
+from avrt.safety.outputs import SoleOutputs
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -122,6 +122,11 @@ class StageWorker:
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
         accepts = {name: test for name, test in reversed(tests) if test is not None}
+        self._sole = {
+            task: SoleOutputs(stages[task].accepts)
+            for task, stage in self._stages.items()
+            if stage.redundancy is None
+        }
         self._digest = digest_of if digested else checksum_of if spec.checksums else None
         self._ballots = Ballots(spec, accepts, self._keep, self._digest)
         self._frames = {task: stages[task].output_frame for task in self._stages}
@@ -253,6 +258,7 @@ class StageWorker:
         if result is None:
             return self.hung(job, at_ns)
         del self._running[job]
+        result = self._tested(running.task, result)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
             is_own = result.fault.kind != CORRUPTED
@@ -369,17 +375,19 @@ class StageWorker:
         self._figures.stages[name].measured(result.host_ns, fault, shape)
         self._recorder.execution(running.task, running.index, result, at_ns)
 
+    def _tested(self, task: str, result: Result) -> Result:
+        """Return what came of a job, without an output that nobody votes on and is none."""
+        if result.fault is not None or task not in self._sole:
+            return result
+        fault = self._sole[task].fault(result.payload)
+        return result if fault is None else replace(result, payload=None, fault=fault)
+
     def _begins_anew(self, task: str, inputs: Inputs) -> bool:
         """Tell whether the job is of a later epoch than any before."""
         epoch = epoch_of(self._stages[task], inputs)
         if epoch <= self._epochs[task]:
             return False
         self._epochs[task] = epoch
+        if task in self._sole:
+            self._sole[task].forget()
         return True
-
-
-def input_shape(stage: StageSpec, inputs: Inputs) -> str:
-    """Return how large the input is that releases a job, or what a set or a sample holds."""
-    names = [stage.trigger] if stage.trigger in inputs else list(inputs)
-    given = [inputs[name] for name in names if name is not None]
-    return ", ".join(shape_of(message.payload) for message in given if message is not None)

@@ -32,8 +32,9 @@ class Stage:
 
     Attributes:
         output_frame: coordinate frame of what `process` returns; "" for that of its trigger.
-        accepts: the acceptance test of a redundant stage, a method that tells whether an output may
-            be right, given the one accepted before (None at first); None where there is no test.
+        accepts: the acceptance test, a method that tells whether an output may be right, given the
+            one accepted before (None at first); None where there is no test. It decides votes of a
+            redundant stage; of any other, it fails the job.
     """
 
     output_frame: str = ""

@@ -1,0 +1,48 @@
+"""What the outputs of a stage must be that is there once, since nobody votes on them.
+
+Object lists and plans must hold numbers everywhere, as in a vote: no planner and no controller can
+mean anything by NaN. Where the stage has an acceptance test of its own, it decides about the rest,
+given the output accepted before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from avrt.errors import SoftwareFault
+from avrt.payload import Plan, Tracks
+from avrt.safety.objects import Objects
+from avrt.safety.rules import Contained, contained_test
+from avrt.safety.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from avrt.safety.rules import Test
+
+IMPOSSIBLE, REFUSED = "impossible_output", "refused_output"
+KINDS = {Tracks: Contained(Objects()), Plan: Contained(Trajectory())}
+
+
+class SoleOutputs:
+    """The outputs of one stage.
+
+    Args:
+        accept: its acceptance test, or None.
+    """
+
+    def __init__(self, accept: Test | None) -> None:
+        self._accept = None if accept is None else contained_test(accept)
+        self._previous: object | None = None
+
+    def forget(self) -> None:
+        """Begin anew: what was accepted before says nothing of what comes."""
+        self._previous = None
+
+    def fault(self, output: object) -> SoftwareFault | None:
+        """Return why an output is not to be used, or None; the next one is compared with it."""
+        kind = KINDS.get(type(output))
+        if kind is not None and kind.problem(output) in {"schema", "nonfinite"}:
+            return SoftwareFault(IMPOSSIBLE, f"its {type(output).__name__} holds what is no number")
+        if self._accept is not None and not self._accept(output, self._previous):
+            return SoftwareFault(REFUSED, "its own acceptance test refuses the output")
+        self._previous = output
+        return None
