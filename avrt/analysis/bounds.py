@@ -91,9 +91,11 @@ def effort(spec: PipelineSpec) -> int:
     total = 0
     for device in spec.devices:
         tasks = sum(
-            len(stage.task_names) * max(1, len(stage.segments))
+            stage.homes.count(device.name)
+            if not stage.segments
+            else len(stage.task_names) * len(stage.segments)
             for stage in spec.stages
-            if device.name in {stage.device, *(part.device for part in stage.segments)}
+            if device.name in {*stage.homes, *(part.device for part in stage.segments)}
         )
         is_quick = device.slots == 1 and spec.policy != "edf"
         weight = 1 if is_quick else EFFORT_OF_SEARCH * device.slots

@@ -149,7 +149,9 @@ def stage_before(stage: StageSpec, stages: Mapping[str, StageSpec]) -> str | Non
     """Return the stage of the same device at whose end this one is released, if there is one."""
     trigger = stage.trigger_input
     before = None if trigger is None else stages.get(trigger.source)
-    if before is None or stage.jitter_ns or stage.every > 1 or before.device != stage.device:
+    if before is None or stage.jitter_ns or stage.every > 1:
+        return None
+    if {before.device} != set(stage.homes):
         return None
     if stage.segments or before.segments:
         return None

@@ -58,7 +58,7 @@ def with_overheads(
     in_parts = {part.device for stage in spec.stages for part in stage.segments}
     if (spec.policy == "llf" and costly) or several & in_parts:
         return None
-    resumes = {stage.name: 0 if stage.device in several else 1 for stage in spec.stages}
+    resumes = {stage.name: 0 if several & {*stage.homes} else 1 for stage in spec.stages}
     for _ in range(ROUNDS_MAX):
         stages = tuple(
             _lengthened(stage, overheads, preemptive, resumes[stage.name]) for stage in spec.stages
@@ -85,7 +85,8 @@ def _lengthened(
     charges = [charge_ns(part.device, place) for place, part in enumerate(parts)]
     return replace(
         stage,
-        wcet_ns=stage.wcet_ns + (sum(charges) if parts else charge_ns(stage.device, 0)),
+        wcet_ns=stage.wcet_ns
+        + (sum(charges) if parts else max(charge_ns(home, 0) for home in stage.homes)),
         budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
         segments=tuple(
             replace(part, wcet_ns=part.wcet_ns + ns)
@@ -101,14 +102,14 @@ def _resumes(spec: PipelineSpec, several: set[str], known: Mapping[str, int]) ->
     members = [
         member
         for stage in spec.stages
-        if stage.device in several
         for member in solution.members[stage.name]
+        if member.part.device in several
     ]
     for member in members:
         rivals = [
             other
             for other in members
-            if other is not member and other.stage.device == member.stage.device
+            if other is not member and other.part.device == member.part.device
             and _may_preempt(spec, other.task, member.task)
         ]  # fmt: skip
         open_ns = _open_ns(member)

@@ -59,7 +59,8 @@ def parts_of(stage: StageSpec, task: str) -> tuple[Part, ...]:
     times = [segment.wcet_ns for segment in stage.segments]
     if len({segment.device for segment in stage.segments}) <= 1:
         sections_ns = (times[-1], max(times)) if times else None
-        return (Part(task, task, 0, stage.device, stage.wcet_ns, sections_ns=sections_ns),)
+        home = stage.home(task)
+        return (Part(task, task, 0, home, stage.wcet_ns, sections_ns=sections_ns),)
     parts: list[Part] = []
     host = 0
     for place, segment in enumerate(stage.segments):

@@ -177,8 +177,8 @@ def _figure(spec: PipelineSpec, stage: StageSpec, solution: Solution) -> Figure:
         source = "alone" if alone else "points" if is_one_part else "segments"
         return Figure(response_ns, label, SOURCES[source])
     slowest = max(solution.members[stage.name], key=lambda member: member.response_ns or 0)
-    members = solution.on(stage.device)
-    device = spec.device(stage.device)
+    device = spec.device(slowest.part.device)
+    members = solution.on(device.name)
     attained = slowest.test in {"alone", "table"} or _is_exact(
         spec, device, slowest, members, solution
     )
@@ -332,7 +332,7 @@ def _is_certain(spec: PipelineSpec, stage: StageSpec, device: DeviceSpec, safe: 
             return False
         trigger = at.trigger_input
         at = stages.get(trigger.source) if trigger is not None else None
-        if at is not None and at.device != device.name and at.name not in safe:
+        if at is not None and set(at.homes) != {device.name} and at.name not in safe:
             return False
     return True
 
@@ -349,14 +349,15 @@ def _load(spec: PipelineSpec, device: DeviceSpec, stages: Sequence[StageSpec]) -
     for stage in stages:
         period_ns = periods[stage.name]
         if period_ns is not None:
-            load += Fraction(_held_ns(stage, device) * len(stage.task_names), period_ns)
+            homes = stage.homes if not stage.segments else [device.name] * len(stage.task_names)
+            load += Fraction(_held_ns(stage, device) * homes.count(device.name), period_ns)
     return load
 
 
 def _held_ns(stage: StageSpec, device: DeviceSpec) -> int:
     """Return how long a job can execute on a device, what it spins not counted."""
     if not stage.segments:
-        return stage.wcet_ns if stage.device == device.name else 0
+        return stage.wcet_ns if device.name in stage.homes else 0
     return min(stage.wcet_ns, sum(s.wcet_ns for s in stage.segments if s.device == device.name))
 
 

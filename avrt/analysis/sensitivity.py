@@ -171,11 +171,16 @@ def with_points(spec: PipelineSpec, device: str, longest_ns: int) -> PipelineSpe
         spec,
         stages=tuple(
             _cut(stage, longest_ns)
-            if stage.device == device and not stage.segments and stage.wcet_ns > longest_ns
+            if _is_whole_on(stage, device) and stage.wcet_ns > longest_ns
             else stage
             for stage in spec.stages
         ),
     )
+
+
+def _is_whole_on(stage: StageSpec, device: str) -> bool:
+    """Whether a stage may be cut into segments that all run on a device."""
+    return set(stage.homes) == {device} and not stage.segments
 
 
 def _cut(stage: StageSpec, longest_ns: int) -> StageSpec:
@@ -191,7 +196,7 @@ def with_optimal_priorities(spec: PipelineSpec) -> PipelineSpec | None:
     Releases are taken as they are under the present policy (edf instead of a table); None when a
     device has no order.
     """
-    if any(stage.segments for stage in spec.stages):
+    if any(stage.segments or len(set(stage.homes)) > 1 for stage in spec.stages):
         return None
     spec = _without_table(spec)
     solution = solve(spec)
@@ -249,7 +254,7 @@ def _policies(spec: PipelineSpec) -> Iterator[Change]:
 def _points(spec: PipelineSpec) -> Iterator[Change]:
     """Yield for each device that is not preemptive the fewest points that would be enough."""
     for device in spec.devices:
-        whole = [s.wcet_ns for s in spec.stages if s.device == device.name and not s.segments]
+        whole = [s.wcet_ns for s in spec.stages if _is_whole_on(s, device.name)]
         if device.preemptive or spec.table is not None or len(whole) < 2:
             continue
         for count in range(2, SEGMENTS_MAX + 1):

@@ -199,7 +199,7 @@ def _stage_table(spec: PipelineSpec, findings: Findings, room: Sensitivity | Non
         by = "timer" if stage.period_ns else trigger.source if trigger else "synchronised set"
         table.add_row(
             stage.name,
-            " > ".join(s.device for s in stage.segments) or stage.device,
+            " > ".join(s.device for s in stage.segments) or ", ".join(dict.fromkeys(stage.homes)),
             by,
             _shown(periods[stage.name]),
             format_ns(stage.wcet_ns),

@@ -82,7 +82,8 @@ def _by_device(reader: _Reader, node: Node, pipeline: PipelineSpec, *, is_own: b
     if others:
         raise node.fail(f"expected '{DEVICES}' alone, found {len(others)} more")
     given = members.mapping("models by device")
-    known = [place.name for place in pipeline.places(pipeline.device(stage.device))]
+    homes = dict.fromkeys(pipeline.device(home) for home in stage.homes)
+    known = list(dict.fromkeys(place.name for home in homes for place in pipeline.places(home)))
     allowed = known if is_own else [device.name for device in pipeline.devices]
     for key, child in given.items():
         if key not in {DEFAULT, *allowed}:

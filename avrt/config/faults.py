@@ -85,7 +85,9 @@ class _Resources:
 
     def __init__(self, pipeline: PipelineSpec) -> None:
         self._homes = {
-            stage.name: [d.name for d in pipeline.places(pipeline.device(stage.device))]
+            stage.name: [
+                d.name for home in stage.homes for d in pipeline.places(pipeline.device(home))
+            ]
             for stage in pipeline.stages
         }
         self._devices: set[str] = set()

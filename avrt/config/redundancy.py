@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from avrt.config.reader import (
     Key,
-    Unavailable,
     boolean,
     build,
     duration,
@@ -51,10 +50,10 @@ def redundancy(node: Node) -> RedundancySpec:
         if key in keys and spec.vote not in votes:
             what = f"is only for vote: {' or '.join(votes)}, and this stage has {spec.vote}"
             raise keys[key].fail(what)
-    if len(set(spec.runs)) <= 1 and not spec.one_domain:
+    if len(set(spec.runs)) <= 1 and len(set(spec.devices)) <= 1 and not spec.one_domain:
         what = (
             f"all {spec.copies} copies run the same code on the same device, so one fault may hit "
-            "all of them: give different 'runs', or accept it with 'one_domain: true'"
+            "all of them: give different 'runs' or 'devices', or accept it with 'one_domain: true'"
         )
         raise node.fail(what)
     return spec
@@ -88,6 +87,10 @@ def _number(node: Node) -> float:
 
 def _order(node: Node) -> tuple[str, ...]:
     return tuple(text(item) for item in node.items("a list of texts"))
+
+
+def _devices(node: Node) -> tuple[str, ...]:
+    return tuple(text(item) for item in node.items("a list of devices"))
 
 
 def _runs(node: Node) -> tuple[str, ...]:
@@ -173,5 +176,11 @@ REDUNDANCY_KEYS = (
         "still be in time; 0 unless given",
         shape={"type": "integer", "minimum": 0, "maximum": COPIES[-1] // 2},
     ),
-    Key("devices", "devices", Unavailable("a device for each copy"), about="where each copy runs"),
+    Key(
+        "devices",
+        "devices",
+        _devices,
+        about="where each copy belongs, where it is not the stage's device",
+        shape=list_of(TEXT, least=COPIES[0], most=COPIES[-1]),
+    ),
 )

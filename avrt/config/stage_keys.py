@@ -33,7 +33,7 @@ from avrt.config.redundancy import REDUNDANCY_KEYS, redundancy
 from avrt.config.reference import reference
 from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, TEXT, by_name, list_of, object_of, whole
 from avrt.model.ladder import VariantSpec
-from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
+from avrt.model.spec import Criticality, InputSpec, RedundancySpec, SegmentSpec, StageSpec, SyncSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,9 @@ def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec
     if isinstance(segments, tuple):
         values.setdefault("device", segments[0].device)
         values.setdefault("wcet_ns", sum(segment.wcet_ns for segment in segments))
+    redundant = values.get("redundancy")
+    if isinstance(redundant, RedundancySpec) and redundant.devices:
+        values.setdefault("device", redundant.devices[0])
     if "device" not in values:
         values["device"] = _only_device(node, devices)
     inputs = values.get("inputs", ())

@@ -67,9 +67,9 @@ class HostWatch:
         self._spec = spec
         self._is_realtime = is_realtime
         threads = {
-            task: spec.device(stage.device).threads
+            task: spec.device(home).threads
             for stage in spec.stages
-            for task in stage.task_names
+            for task, home in zip(stage.task_names, stage.homes, strict=True)
         }
         self._plan = place(read_topology(), threads)
         self.rights: list[Right] = []

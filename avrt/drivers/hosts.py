@@ -16,7 +16,7 @@ from avrt.units import format_ns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from avrt.model.spec import DeviceSpec, PipelineSpec
+    from avrt.model.spec import DeviceSpec, PipelineSpec, RedundancySpec
 
 
 def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
@@ -36,11 +36,20 @@ def fit_to_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:
         replace(
             stage,
             device=places[stage.device].name,
+            redundancy=_moved(stage.redundancy, places),
             segments=tuple(replace(s, device=places[s.device].name) for s in stage.segments),
         )
         for stage in spec.stages
     )
     return replace(spec, devices=devices, stages=stages), "; ".join(told)
+
+
+def _moved(
+    redundancy: RedundancySpec | None, places: Mapping[str, DeviceSpec]
+) -> RedundancySpec | None:
+    if redundancy is None:
+        return None
+    return replace(redundancy, devices=tuple(places[name].name for name in redundancy.devices))
 
 
 def supplied_by_host(spec: PipelineSpec) -> tuple[PipelineSpec, str]:

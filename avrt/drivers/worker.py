@@ -140,14 +140,14 @@ class StageWorker:
         """Return a new stream of a task."""
         stage = self._stages[task]
         variants = {
-            variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
+            variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.home(task))
             for variant in stage.variants
         }
         return Stream(
             task,
             stages[task],
             self._prepare,
-            places_of(self._spec, stage),
+            places_of(self._spec, stage, task),
             max(device.threads for device in self._spec.devices),
             variants=variants,
             digest=self._digest,

@@ -87,9 +87,9 @@ def works(kind: str) -> bool:
     return float(torch.ones(1, device=kind).sum().item()) == 1.0
 
 
-def places_of(spec: PipelineSpec, stage: StageSpec) -> Mapping[str, Callable[[], Place]]:
-    """Return what makes the place of a stage on each device that it may run on, by name."""
-    homes = [segment.device for segment in stage.segments] or [stage.device]
+def places_of(spec: PipelineSpec, stage: StageSpec, task: str) -> Mapping[str, Callable[[], Place]]:
+    """Return what makes the place of a task on each device that it may run on, by name."""
+    homes = [segment.device for segment in stage.segments] or [stage.home(task)]
     homes += [variant.device for variant in stage.variants if variant.device is not None]
     devices = dict.fromkeys(place for home in homes for place in spec.places(spec.device(home)))
     return {device.name: partial(_place, device, stage, urgency(spec, stage)) for device in devices}
@@ -114,7 +114,8 @@ def urgency(spec: PipelineSpec, stage: StageSpec) -> int:
 
 
 def _rivals(spec: PipelineSpec, stage: StageSpec) -> Iterable[StageSpec]:
-    return (other for other in spec.stages if other.device == stage.device and other is not stage)
+    own = set(stage.homes)
+    return (other for other in spec.stages if own & set(other.homes) and other is not stage)
 
 
 def _by_deadline(_spec: PipelineSpec, stage: StageSpec) -> int:

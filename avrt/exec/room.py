@@ -75,9 +75,11 @@ def tell_room(demand: Demand, room: Room, need_bytes: int | None = None) -> str:
 
 
 def _held_ns(stage: StageSpec, processors: set[str]) -> int:
+    """Return how long all copies together hold a core for each release."""
     if not stage.segments:
-        return stage.wcet_ns if stage.device in processors else 0
-    return sum(part.wcet_ns for part in stage.segments if part.device in processors)
+        return stage.wcet_ns * sum(home in processors for home in stage.homes)
+    held_ns = sum(part.wcet_ns for part in stage.segments if part.device in processors)
+    return held_ns * len(stage.task_names)
 
 
 def _gib(size_bytes: int) -> str:

@@ -27,7 +27,7 @@ from avrt.model.graph import release_periods
 from avrt.model.levels import at_level, levels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from avrt.kernel.job import Job
     from avrt.model.spec import PipelineSpec, Policy, StageSpec
@@ -89,34 +89,44 @@ def modes_of(spec: PipelineSpec) -> dict[str, Mode]:
     return modes
 
 
-def _in_mode(spec: PipelineSpec) -> dict[str, TaskParameters]:
+def _in_mode(spec: PipelineSpec) -> dict[str, list[TaskParameters]]:
+    """Return the parameters of the tasks of each stage."""
     periods = release_periods(spec)
     return {
-        stage.name: TaskParameters(
-            wcet_ns=stage.wcet_ns,
-            deadline_ns=stage.deadline_ns,
-            budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
-            priority=_priority(spec.policy, stage, periods[stage.name]),
-            device=stage.device,
-            period_ns=stage.period_ns,
-            every=stage.every,
-            copies=len(stage.task_names),
-            spare=0 if stage.redundancy is None else stage.redundancy.spare,
-        )
+        stage.name: [
+            TaskParameters(
+                wcet_ns=stage.wcet_ns,
+                deadline_ns=stage.deadline_ns,
+                budget_ns=stage.wcet_ns if stage.budget_ns is None else stage.budget_ns,
+                priority=_priority(spec.policy, stage, periods[stage.name]),
+                device=home,
+                period_ns=stage.period_ns,
+                every=stage.every,
+                copies=len(stage.task_names),
+                spare=0 if stage.redundancy is None else stage.redundancy.spare,
+            )
+            for home in stage.homes
+        ]
         for stage in spec.stages
     }
 
 
 def _parameters(
-    spec: PipelineSpec, known: Mapping[str, TaskParameters], variants: Mapping[str, str]
+    spec: PipelineSpec, known: Mapping[str, Sequence[TaskParameters]], variants: Mapping[str, str]
 ) -> tuple[TaskParameters, ...]:
     """Return the parameters of all tasks; those of a stage that is left out as declared."""
     declared = _in_mode(replace(spec, ladder=None))
     found: list[TaskParameters] = []
     for stage in spec.stages:
-        parameters = known.get(stage.name) or replace(declared[stage.name], runs=False)
-        chosen = replace(parameters, variant=variants.get(stage.name, ""))
-        found += [chosen] * len(stage.task_names)
+        own = known.get(stage.name, ())
+        for copy, as_declared in enumerate(declared[stage.name]):
+            if not own:
+                chosen = replace(as_declared, runs=False)
+            elif copy < len(own):
+                chosen = own[copy]
+            else:  # it does not run here, and stays where it is
+                chosen = replace(own[0], device=as_declared.device)
+            found.append(replace(chosen, variant=variants.get(stage.name, "")))
     return tuple(found)
 
 

@@ -25,10 +25,10 @@ def make_tasks(
     tasks: list[Task] = []
     for stage in spec.stages:
         route = tuple(devices[segment.device] for segment in stage.segments)
-        homes = [devices[mode.parameters[len(tasks)].device] for mode in modes]
-        device = homes[0]
-        places = dict.fromkeys(place for home in route or homes for place in home.places)
         for name in stage.task_names:
+            homes = [devices[mode.parameters[len(tasks)].device] for mode in modes]
+            device = homes[0]
+            places = dict.fromkeys(place for home in route or homes for place in home.places)
             row = None if spec.table is None else Row(spec.table, name)
             task = Task(len(tasks), name, stage, device, device, route, row)
             tasks.append(task)

@@ -50,10 +50,12 @@ def overload_warnings(spec: PipelineSpec) -> list[str]:
 
 
 def _held(stage: StageSpec) -> Iterator[tuple[str, int]]:
-    """Yield for how long a job holds a slot of which device at the worst."""
+    """Yield for how long each job of a release holds a slot of which device at the worst."""
     if not stage.segments:
-        yield stage.device, stage.wcet_ns
-    for segment in stage.segments:
-        yield segment.device, segment.wcet_ns
-    for _, host, segment in spinning(stage):
-        yield host, segment.wcet_ns
+        for home in stage.homes:
+            yield home, stage.wcet_ns
+    for _ in stage.task_names:
+        for segment in stage.segments:
+            yield segment.device, segment.wcet_ns
+        for _, host, segment in spinning(stage):
+            yield host, segment.wcet_ns

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from avrt.model.ladder import LevelSpec
-    from avrt.model.spec import ChainSpec, DeviceSpec, PipelineSpec, SourceSpec, StageSpec
+    from avrt.model.spec import (
+        ChainSpec,
+        DeviceSpec,
+        PipelineSpec,
+        RedundancySpec,
+        SourceSpec,
+        StageSpec,
+    )
     from avrt.model.supply import Supply
 
 STAGES_MAX = 400
@@ -194,6 +201,8 @@ def _check_references(spec: PipelineSpec, stage: StageSpec) -> None:
     for place, segment in enumerate(stage.segments):
         _known(segment.device, devices, "device", (*key, "segments", str(place), "device"))
     _known(stage.device, devices, "device", (*key, "device"))
+    for home in stage.homes:
+        _known(home, devices, "device", (*key, "redundancy", "devices"))
     producers = [s.name for s in spec.sources] + [s.name for s in spec.stages]
     for item in stage.inputs:
         _known(item.source, producers, "source or stage", (*key, "inputs", item.name))
@@ -247,6 +256,20 @@ def _check_limits(stage: StageSpec) -> None:
     _check_window(stage)
 
 
+def _check_homes(stage: StageSpec, redundancy: RedundancySpec, key: tuple[str, ...]) -> None:
+    if not redundancy.devices:
+        return
+    if len(redundancy.devices) != redundancy.copies:
+        found = len(redundancy.devices)
+        what = f"expected one for each of the {redundancy.copies} copies, found {found}"
+        raise SpecError(what, key)
+    if stage.segments:
+        raise SpecError("the segments of a stage have devices of their own; drop one of both", key)
+    if stage.device != redundancy.devices[0]:
+        what = f"expected the stage's device {stage.device!r} first: it is that of the first copy"
+        raise SpecError(what, key)
+
+
 def _check_redundancy(stage: StageSpec) -> None:
     redundancy, key = stage.redundancy, ("stages", stage.name, "redundancy")
     if redundancy is None:
@@ -257,6 +280,7 @@ def _check_redundancy(stage: StageSpec) -> None:
     if not 0 <= redundancy.spare <= most:
         what = f"expected 0 to {most}, so that the others can decide, found {redundancy.spare}"
         raise SpecError(what, (*key, "spare"))
+    _check_homes(stage, redundancy, (*key, "devices"))
     if not 0 <= redundancy.decide_ns < stage.deadline_ns:
         limit = f"0 or more, and less than the deadline of {format_ns(stage.deadline_ns)}"
         what = f"expected {limit}, found {format_ns(redundancy.decide_ns)}"

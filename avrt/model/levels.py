@@ -84,10 +84,13 @@ def as_variant(stage: StageSpec, variant: VariantSpec | None) -> StageSpec:
 def _changed(stage: StageSpec, change: StageLevel | None) -> StageSpec:
     change = change or StageLevel(stage=stage.name)
     redundancy = stage.redundancy
+    variant = stage.variant(change.variant)
     if redundancy is not None and change.copies is not None:
         redundancy = redundancy.of(change.copies)
+    if redundancy is not None and variant is not None and variant.device is not None:
+        redundancy = replace(redundancy, devices=())
     return replace(
-        as_variant(stage, stage.variant(change.variant)),
+        as_variant(stage, variant),
         period_ns=stage.period_ns if change.period_ns is None else change.period_ns,
         every=stage.every if change.every is None else change.every,
         redundancy=redundancy,

@@ -154,6 +154,7 @@ class RedundancySpec:
         order: what may be chosen, the most conservative first; anything where it is empty.
         decide_ns: how long before the deadline the decision is made over what is there by then.
         runs: what each copy runs, where they are not all the stage's `run`.
+        devices: where each copy belongs, where that is not the stage's `device` for all.
         one_domain: all copies may run the same code, so that one fault may hit all.
         single: a single output that passes the acceptance test is good enough.
         spare: how many of the copies run only when the others cannot decide (time redundancy).
@@ -167,6 +168,7 @@ class RedundancySpec:
     order: tuple[str, ...] = ()
     decide_ns: int = 0
     runs: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     one_domain: bool = False
     single: bool = False
     spare: int = 0
@@ -181,7 +183,8 @@ class RedundancySpec:
         if copies == 1:
             return None
         spare = max(0, copies - (self.copies - self.spare))
-        return replace(self, copies=copies, runs=self.runs[:copies], spare=spare)
+        runs, devices = self.runs[:copies], self.devices[:copies]
+        return replace(self, copies=copies, runs=runs, devices=devices, spare=spare)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,11 +250,23 @@ class StageSpec:
             return (self.name,)
         return tuple(f"{self.name}.{copy}" for copy in range(self.redundancy.copies))
 
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """The device to which each task belongs, in the order of `task_names`."""
+        if self.redundancy is not None and self.redundancy.devices:
+            return self.redundancy.devices
+        return (self.device,) * len(self.task_names)
+
+    def home(self, task: str) -> str:
+        """Return the device to which a task belongs."""
+        return self.homes[self.task_names.index(task)]
+
     def copy(self, number: int) -> StageSpec:
-        """Return the stage as one of its copies runs it."""
-        if self.redundancy is None or not self.redundancy.runs:
+        """Return the stage as one of its copies runs it, and where."""
+        if self.redundancy is None:
             return self
-        return replace(self, run=self.redundancy.runs[number])
+        run = self.redundancy.runs[number] if self.redundancy.runs else self.run
+        return replace(self, run=run, device=self.homes[number])
 
     def variant(self, name: str) -> VariantSpec | None:
         """Return a variant of the stage, None where it has none of that name."""

@@ -61,6 +61,9 @@ def _check_pipeline(spec: PipelineSpec) -> None:
         if stage.redundancy is not None and stage.redundancy.spare:
             what = "a table starts all copies; drop 'spare' or choose policy: edf"
             raise SpecError(what, ("stages", stage.name, "redundancy", "spare"))
+        if len(set(stage.homes)) > 1:
+            what = "a table starts all copies on one device; drop 'devices' or choose policy: edf"
+            raise SpecError(what, ("stages", stage.name, "redundancy", "devices"))
         if stage.every > 1:
             what = "a table starts a job for each message; drop 'every' or choose policy: edf"
             raise SpecError(what, ("stages", stage.name, "every"))

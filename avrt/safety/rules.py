@@ -1,7 +1,7 @@
 """From a stage's `redundancy` to the rules of its votes, and which replicas share a fault.
 
-A failure domain is what one fault may hit at once: replicas of the same code are one (all copies of
-a stage share its device). A majority within one domain proves little: four estimators on two
+A failure domain is what one fault may hit at once: replicas of the same code on the same device are
+one. A majority within one domain proves little: four estimators on two
 sensors once followed the same bad one.
 """
 
@@ -63,10 +63,11 @@ def _agreement(redundancy: RedundancySpec) -> Agreement:
 
 
 def domains_of(stage: StageSpec) -> tuple[str, ...]:
-    """Return the failure domain of each replica: those with the same code share one."""
+    """Return the failure domain of each replica: those of one code on one device share one."""
     redundancy = stage.redundancy
     assert redundancy is not None
-    return redundancy.runs or (stage.run,) * redundancy.copies
+    runs = redundancy.runs or (stage.run,) * redundancy.copies
+    return tuple(f"{run} on {home}" for run, home in zip(runs, stage.homes, strict=True))
 
 
 def contained_test(accept: Test) -> Test:

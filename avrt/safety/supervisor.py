@@ -272,12 +272,12 @@ class _Demand:
         }
         self._shares: list[tuple[str, str, float]] = []
         for stage in spec.stages:
-            parts = [(s.device, s.wcet_ns) for s in stage.segments]
-            for device, wcet_ns in parts or [(stage.device, stage.wcet_ns)]:
-                period_ns = periods[stage.name]
-                if period_ns is not None:
-                    share = wcet_ns / period_ns
-                    self._shares += [(task, device, share) for task in tasks[stage.name]]
+            if (period_ns := periods[stage.name]) is None:
+                continue
+            for task, home in zip(tasks[stage.name], stage.homes, strict=True):
+                parts = [(part.device, part.wcet_ns) for part in stage.segments]
+                for device, wcet_ns in parts or [(home, stage.wcet_ns)]:
+                    self._shares.append((task, device, wcet_ns / period_ns))
 
     def windows(self) -> Windows:
         """Return windows in which nothing has happened yet."""

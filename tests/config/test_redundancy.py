@@ -41,6 +41,34 @@ def test_one_code_for_all_copies_is_taken_if_the_file_says_so():
     assert [stage.copy(number).run for number in range(2)] == ["a:one", "a:one"]
 
 
+def test_copies_on_several_devices_are_several_domains():
+    keys = {
+        "devices": {name: {"type": "simulated"} for name in ("a", "b", "c")},
+        "sources": {"lidar": {"type": "lidar", "topic": "/lidar", "rate": "10 Hz"}},
+    }
+    see = {"run": "a:one", "inputs": {"cloud": "lidar"}, "wcet": "5 ms", "deadline": "9 ms"}
+    see["redundancy"] = {"copies": 3, "devices": ["a", "b", "c"]}
+
+    def read_with(**more):
+        return from_keys({"pipeline": "p", **keys, "stages": {"see": {**see, **more}}}).stage("see")
+
+    assert (read_with().device, read_with().homes) == ("a", ("a", "b", "c"))
+    assert read_with(device="a").home("see.2") == "c"
+    for device, told in (
+        ("b", "expected the stage's device 'b' first"),
+        ("d", "no device named 'd'"),
+    ):
+        with pytest.raises(SpecError, match=told):
+            read_with(device=device)
+    for devices, told in (
+        (["a", "b"], "expected one for each of the 3 copies, found 2"),
+        (["a", "b", "d"], "no device named 'd'"),
+        (["a", "a", "a"], "or accept it with 'one_domain: true'"),
+    ):
+        with pytest.raises(SpecError, match=told):
+            read_with(redundancy={"copies": 3, "devices": devices})
+
+
 @pytest.mark.parametrize(
     ("keys", "a", "b", "agree"),
     [

@@ -218,11 +218,6 @@ MISTAKES = [
 ]
 LATER = [
     ("    trigger: objects", "    partition: p", "19: stages.fuse.partition: a partition"),
-    (
-        "    trigger: objects",
-        "    redundancy: {copies: 3, devices: [a, b, c]}",
-        "19: stages.fuse.redundancy.devices: a device for each copy",
-    ),
 ]
 
 

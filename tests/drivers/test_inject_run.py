@@ -50,6 +50,7 @@ stages:
   plan: {run: "stages.py:doubled", device: cpu, inputs: {seen: see}, wcet: 2 ms, deadline: 30 ms,
          criticality: ASIL-D}
 """
+GPUS = "a: {type: simulated}, b: {type: simulated}, c: {type: simulated}"
 CAMPAIGN = """
 campaign: small
 pipeline: small.yaml
@@ -153,6 +154,24 @@ def test_what_is_checked_is_not_read_once_it_is_wrong(bench, target, lost, told)
     judged = Campaign(checked, [row]).row(row, 0).judged
     assert (judged.lost, judged.detected.by, judged.detected.what) == (lost, "fault", told)
     assert not [f for f in run_once(checked, [flip]).detections if f.what.startswith("blames")]
+
+
+def test_a_lost_device_takes_its_copy_with_it_and_no_output(folder, make_drive):
+    spread = PIPELINE.replace("copies: 3, one_domain: true", "copies: 3, devices: [a, b, c]")
+    spread = spread.replace("gpu: {type: simulated, slots: 4, fallback: cpu}", GPUS)
+    (folder / "spread.yaml").write_text(spread.replace("device: gpu, ", ""))
+    (folder / "spread_campaign.yaml").write_text(CAMPAIGN.replace("small.yaml", "spread.yaml"))
+    make_drive(12).replace(folder / "drive.mcap")
+    campaign = FaultCampaign.load(folder / "spread_campaign.yaml")
+    bench = campaign._bench(campaign.spec.drive)
+    lost = Injection(place="device", target="b", kind="lost", at_ns=350_000_000)
+    judged = Campaign(bench, [row := Row(id="A", about="it", faults=(lost,))]).row(row, 0).judged
+    assert (judged.outcome, judged.detected.by, judged.lost) == ("masked", "resource", 0)
+    slow = Injection(place="device", target="c", kind="slow", factor=20.0, at_ns=350_000_000)
+    judged = (
+        Campaign(bench, [row := Row(id="A", about="it", faults=(lost, slow))]).row(row, 0).judged
+    )
+    assert judged.lost > 0  # one of three is left, and nobody says who is right
 
 
 def test_check_sums_change_no_record(folder, make_drive):

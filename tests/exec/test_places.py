@@ -8,7 +8,7 @@ from avrt.errors import FaultError, HardwareFault
 from avrt.exec.places import OnProcessor, places_of, urgency, works
 from avrt.exec.runner import fault_of
 from avrt.exec.stream import Stream, wait
-from avrt.model.spec import DeviceSpec, PipelineSpec, StageSpec
+from avrt.model.spec import DeviceSpec, PipelineSpec, RedundancySpec, StageSpec
 from avrt.model.stage import Stage
 
 FOREVER_NS = 60 * 10**9
@@ -108,9 +108,15 @@ def spec_of(*stages, policy="dm"):
 
 def test_a_stage_has_a_place_on_its_device_and_on_each_fallback():
     stage = stage_of("it")
-    places = places_of(spec_of(stage), stage)
+    places = places_of(spec_of(stage), stage, "it")
     assert list(places) == ["gpu", "cpu"]
     assert isinstance(places["cpu"](), OnProcessor)
+
+
+def test_each_copy_has_the_places_of_its_own_device():
+    stage = stage_of("it", redundancy=RedundancySpec(copies=2, devices=("gpu", "cpu")))
+    found = [list(places_of(spec_of(stage), stage, task)) for task in stage.task_names]
+    assert found == [["gpu", "cpu"], ["cpu"]]
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6))

@@ -235,7 +235,11 @@ def _with_table(pick, spec):
         rows.append(TableRow(task=task, starts_ns=tuple(sorted(starts))))
     devices = tuple(replace(device, preemptive=False) for device in spec.devices)
     table = TableSpec(cycle_ns=cycle_ns, rows=tuple(rows))
-    return replace(spec, devices=devices, table=table)
+    stages = tuple(
+        replace(s, redundancy=s.redundancy and replace(s.redundancy, devices=()))
+        for s in spec.stages
+    )
+    return replace(spec, devices=devices, stages=stages, table=table)
 
 
 def _devices(pick, limits):
@@ -274,14 +278,17 @@ def _stage(pick, limits, name, producers, devices):
     if copies > 1:
         spare = pick((0, 0, 1)) if copies == 3 and limits.spare else 0
         decide_ns = pick((0, 0, 3))
-        keys["redundancy"] = RedundancySpec(copies=copies, decide_ns=decide_ns, spare=spare)
+        homes = tuple(pick(devices).name for _ in range(copies)) if pick((0, 1)) else ()
+        keys["redundancy"] = RedundancySpec(
+            copies=copies, decide_ns=decide_ns, spare=spare, devices=homes
+        )
+        keys["device"] = homes[0] if homes else pick(devices).name
     deadline_ns = pick((4, 7, 12, 20) if copies > 1 else (1, 2, 4, 7, 12, 20))
     window = pick(limits.windows)
     if window is not None:
         keys["misses_max"], keys["window_jobs"] = window
     return StageSpec(
         name=name,
-        device=pick(devices).name,
         wcet_ns=pick.integer(1, 7),
         deadline_ns=deadline_ns,
         inputs=inputs,
@@ -293,7 +300,7 @@ def _stage(pick, limits, name, producers, devices):
         budget_ns=pick(limits.budget),
         on_overrun=pick(limits.on_overrun),
         publish=pick(limits.publish),
-        **keys,
+        **{"device": pick(devices).name, **keys},
     )
 
 

@@ -266,6 +266,24 @@ def test_of_two_copies_of_three_both_must_agree():
     assert (vote.copies, vote.quorum, vote.jobs) == (2, 2, (0, 1))
 
 
+def test_each_copy_runs_on_its_own_device_and_goes_on_on_its_fallback():
+    homes = ("a", "b", "c")
+    devices = (device("a", fallback="b"), device("b", slots=2), device("c"))
+    spread = RedundancySpec(copies=3, devices=homes)
+    see = stage("see", "lidar", device="a", redundancy=spread, deadline_ns=100)
+    bench = Bench(see, devices=devices)
+    bench.arrive(1, "lidar")
+    assert [(d.task, d.device) for d in bench.commands(Dispatch)] == [
+        ("see.0", "a"), ("see.1", "b"), ("see.2", "c"),
+    ]  # fmt: skip
+    bench.complete(5, 0, 1, 2)
+    bench.at(6, DeviceLost("a"))
+    bench.arrive(7, "lidar")
+    assert [(d.task, d.device) for d in bench.commands(Dispatch)] == [
+        ("see.0", "b"), ("see.1", "b"), ("see.2", "c"),
+    ]  # fmt: skip
+
+
 # Whatever is asked for
 
 

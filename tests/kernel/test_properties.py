@@ -76,7 +76,7 @@ class Watcher:
         """Jobs that could be put on a slot of this device now."""
         ready = [self.jobs[job] for job, place in ledger.paused.items() if place == device]
         for task in self.by_task:
-            if self.trace.stage_of(task).device == device and task not in ledger.stream:
+            if self.trace.home(task) == device and task not in ledger.stream:
                 ready += self.waiting(ledger, at_ns, task)[:1]
         return ready
 
@@ -174,7 +174,7 @@ def test_each_interval_of_a_miss_names_who_held_the_slot(scenario):
     slots = {d.name: d.slots for d in trace.spec.devices}
     dispatches = trace.dispatches()
     for miss in trace.records(MissRecord):
-        device = trace.stage_of(miss.task).device
+        device = trace.home(miss.task)
         mine = order_of(watcher, watcher.jobs[miss.job])
         for interval in miss.intervals:
             holders = [
@@ -233,7 +233,7 @@ def test_each_dispatch_takes_the_first_ready_job_of_the_total_order(policy, data
     for ledger, call, command in walk(trace):
         if isinstance(command, Dispatch | Resume):
             job = watcher.jobs[command.job]
-            device = trace.stage_of(job.task).device
+            device = trace.home(job.task)
             ready = watcher.eligible(ledger, call.at_ns, device)
             assert job == min(ready, key=lambda j: watcher.order(ledger, call.at_ns, j))
 
@@ -502,7 +502,7 @@ def test_on_the_last_free_slot_a_more_critical_job_goes_before_one_that_endanger
     for ledger, call, command in walk(trace):
         if isinstance(command, Dispatch | Resume):
             job = watcher.jobs[command.job]
-            device = trace.stage_of(job.task).device
+            device = trace.home(job.task)
             ready = watcher.eligible(ledger, call.at_ns, device)
             choice = min(ready, key=lambda j: watcher.order(ledger, call.at_ns, j))
             last = len(ledger.on(device)) + 1 == slots[device]
@@ -569,7 +569,7 @@ def test_jobs_run_on_the_first_device_of_their_fallbacks_that_is_not_lost(scenar
             if isinstance(event, DeviceBack):
                 lost.discard(event.device)
         if isinstance(command, Dispatch):
-            places = fallbacks(trace.spec, trace.stage_of(command.task).device)
+            places = fallbacks(trace.spec, trace.home(command.task))
             assert command.device == next(place for place in places if place not in lost)
         if command is None:
             assert not [job for job, device in ledger.device.items() if device in lost]
@@ -588,7 +588,7 @@ def fallbacks(spec, name):
 def test_a_lost_stream_ends_what_is_on_it_and_takes_nothing_until_its_device_is_back(scenario):
     trace = drive(scenario)
     jobs = trace.jobs()
-    home = {task: trace.stage_of(task).device for task in trace.task_names()}
+    home = {task: trace.home(task) for task in trace.task_names()}
     lost_since = {}
     for call in trace.calls:
         for event in sorted(call.events, key=lambda e: not isinstance(e, StreamLost)):

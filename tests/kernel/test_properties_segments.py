@@ -53,7 +53,13 @@ def _parted(pick, stage, devices, waits):
         wait = "suspend" if device == host else wait
         host = device if wait == "suspend" else host
         parts.append(SegmentSpec(device=device, wcet_ns=pick.integer(1, 4), wait=wait))
-    return replace(stage, segments=tuple(parts), wcet_ns=sum(p.wcet_ns for p in parts))
+    redundancy = stage.redundancy and replace(stage.redundancy, devices=())
+    return replace(
+        stage,
+        segments=tuple(parts),
+        wcet_ns=sum(p.wcet_ns for p in parts),
+        redundancy=redundancy,
+    )
 
 
 def _suspending(stage):
@@ -201,12 +207,18 @@ def _next_device(trace, call, task, job):
 @examples(30)
 @given(scenarios())
 def test_one_segment_is_no_segment(scenario):
-    stages = tuple(
-        replace(s, segments=(SegmentSpec(device=s.device, wcet_ns=s.wcet_ns),))
+    whole = tuple(
+        replace(s, redundancy=s.redundancy and replace(s.redundancy, devices=()))
         for s in scenario.spec.stages
     )
-    parted = replace(scenario, spec=replace(scenario.spec, stages=stages), faults=())
-    assert drive(parted).digest == drive(replace(scenario, faults=())).digest
+    stages = tuple(
+        replace(s, segments=(SegmentSpec(device=s.device, wcet_ns=s.wcet_ns),)) for s in whole
+    )
+    whole, parted = (
+        replace(scenario, spec=replace(scenario.spec, stages=found), faults=())
+        for found in (whole, stages)
+    )
+    assert drive(parted).digest == drive(whole).digest
 
 
 @examples(20)

@@ -90,6 +90,10 @@ class Trace:
         names = {stage.name: stage for stage in self.spec.stages}
         return names.get(task) or names[task.rpartition(".")[0]]
 
+    def home(self, task):
+        """The device to which a task belongs."""
+        return self.stage_of(task).home(task)
+
     def task_names(self):
         """All tasks in pipeline-file order."""
         return task_names(self.spec)

@@ -19,9 +19,13 @@ def stage(redundancy=THREE, **keys):
     )
 
 
-def test_copies_of_one_code_are_one_domain():
-    assert domains_of(stage()) == ("a:x", "a:y", "a:x")
+def test_copies_of_one_code_on_one_device_are_one_domain():
+    first, second, third = domains_of(stage())
+    assert first == third != second
     assert len(set(domains_of(stage(RedundancySpec(copies=3))))) == 1
+    spread = RedundancySpec(copies=3, devices=("cpu", "gpu", "cpu"))
+    first, second, third = domains_of(stage(spread))
+    assert first == third != second
 
 
 def test_more_than_half_must_agree():

@@ -93,13 +93,13 @@ def _tasks(spec: PipelineSpec) -> list[dict[str, object]]:
         {
             "name": task,
             "stage": stage.name,
-            "device": stage.device,
+            "device": home,
             "deadline_ns": stage.deadline_ns,
             "deadline_from": stage.deadline_from,
             "criticality": stage.criticality.label,
         }
         for stage in spec.stages
-        for task in stage.task_names
+        for task, home in zip(stage.task_names, stage.homes, strict=True)
     ]
 
 

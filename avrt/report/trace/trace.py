@@ -67,7 +67,7 @@ class _Drawing:
         self._courses = courses
         self._file = TraceFile()
         self._stage_of = {task: s.name for s in spec.stages for task in s.task_names}
-        self._home = {task: s.device for s in spec.stages for task in s.task_names}
+        self._home = {task: s.home(task) for s in spec.stages for task in s.task_names}
         self._groups: dict[str, int] = {}
         self._streams: dict[tuple[str, str], int] = {}
         self._ready: dict[tuple[str, str], list[Change]] = {}
