@@ -19,13 +19,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
-from avrt.drivers.draft import Draft, draft_of, epoch_of
+from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape
 from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
-from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
+from avrt.drivers.weights import check_weights, other_weights
+from avrt.errors import WEIGHTS, HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
+from avrt.exec.scrub import scrub_plan
 from avrt.exec.stream import Stream, wait
 from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
@@ -33,7 +35,6 @@ from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest
 from avrt.payload.seal import sealed
-from avrt.payload.shape import shape_of
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class StageWorker:
         self._keeps = keeps
         self._streams = {task: self._stream(task, stages) for task in self._stages}
         self._takeovers = Takeovers(spec, stages, self._streams)
+        self._made = stages
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
         """Return a new stream of a task."""
@@ -147,6 +149,7 @@ class StageWorker:
             variants=variants,
             digested=self.digest is not None,
             keeps=self._keeps,
+            scrub=scrub_plan(self._spec, stage),
         )
 
     def made_anew(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
@@ -155,10 +158,11 @@ class StageWorker:
         Not on the driver's thread: it may take long.
 
         Raises:
-            FaultError: the stage fails in its warm-up.
+            FaultError: the stage fails in its warm-up, or has other weights than before.
         """
         stream = self._stream(task, stages)
-        if (fault := stream.warm().result().fault) is not None:
+        fault = stream.warm().result().fault or other_weights(stream, self._streams[task])
+        if fault is not None:
             stream.close()
             raise fault
         stream.resume(self._streams[task].checkpoint)
@@ -173,19 +177,22 @@ class StageWorker:
         """Warm the stages up one after the other, each on its own stream.
 
         Raises:
-            SpecError: a stage fails; names it.
+            SpecError: a stage fails, or its weights are not as they must be; names it.
         """
         for task, stream in self._streams.items():
             name = self._stages[task].name
             warmed = stream.warm().result()
             if (fault := warmed.fault) is not None:
-                call = "freeze" if fault.kind == "freeze" else "warm"
+                call = fault.kind if fault.kind in {"freeze", WEIGHTS} else "warm"
                 raise SpecError(f"{call}() failed: {fault.detail}", ("stages", name, "run"))
             self._figures.stages[name].warm_ns = warmed.host_ns
+        check_weights(self._spec, self._made, self._streams)
 
     def conditions(self) -> dict[str, str]:
         """Return what the thread of each stage computes with."""
-        return {f"stream.{name}": stream.told for name, stream in self._streams.items()}
+        told = {f"stream.{name}": stream.told for name, stream in self._streams.items()}
+        held = {f"weights.{name}": stream.scrub.told for name, stream in self._streams.items()}
+        return told | {name: text for name, text in held.items() if text}
 
     def feed(
         self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
@@ -387,10 +394,3 @@ def message_of(item: SourceMessage) -> Message[object]:
     )
     origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
     return Message(stamp, sealed(item.payload), origins)
-
-
-def input_shape(stage: StageSpec, inputs: Inputs) -> str:
-    """Return how large the input is that releases a job, or what a set or a sample holds."""
-    names = [stage.trigger] if stage.trigger in inputs else list(inputs)
-    given = [inputs[name] for name in names if name is not None]
-    return ", ".join(shape_of(message.payload) for message in given if message is not None)
