@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Place = Literal["source", "stage", "device"]
 Kind = Literal[
     "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "nan", "flip",
-    "raise", "never", "wrong", "slow", "lost", "flap",
+    "raise", "never", "wrong", "slow", "weights", "lost", "flap",
 ]  # fmt: skip
 Outcome = Literal[
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash"
@@ -49,6 +49,8 @@ class Injection:
         by: how far a stamp moves or a message comes late, ns, or what is added to a wrong value.
         share: which part of the numbers becomes NaN.
         factor: how many times as long a job takes.
+        bit: of an element of the weights, counted from the lowest; None draws one of its sign and
+            exponent.
         up_ns, down_ns: of a device that flaps `count` times: how long it is there, how long away.
         seed: of whatever is drawn for it.
     """
@@ -63,6 +65,7 @@ class Injection:
     by: float = 0.0
     share: float = 1.0
     factor: float = 1.0
+    bit: int | None = None
     up_ns: int = 0
     down_ns: int = 0
     seed: int = 0
