@@ -11,7 +11,7 @@ from avrt.drivers.verify import verify
 from avrt.drivers.weights import other_weights
 from avrt.errors import SpecError
 from avrt.logs.record.run_file import read_outputs
-from avrt.model.records import FaultRecord, ResourceRecord
+from avrt.model.records import FaultRecord, ModeRecord, ResourceRecord
 
 MS = 1_000_000
 
@@ -182,3 +182,27 @@ def test_a_live_run_tells_and_mends(make_drive, make_pipeline, tmp_path, read_re
     assert "checked behind a job" in report.data["conditions"]["weights.it"]
     assert [most > 1 for most in most_of(out)] == [False, False, True] + [False] * 4
     assert verify(out).equal
+
+
+def test_a_stage_that_is_given_up_leads_to_the_level_of_its_variant(
+    make_drive, make_pipeline, tmp_path, read_ends, read_records
+):
+    levels = {"full": {}, "less": {"stages": {"it": {"variant": "light"}}}}
+    pipeline = make_pipeline(ladder={"max_age": "1 s", "levels": levels})
+    pipeline.add(
+        Table,
+        name="it",
+        inputs={"cloud": "lidar"},
+        wcet="5 ms",
+        deadline="50 ms",
+        scrub="300 ms",
+        criticality="ASIL-B",
+        params={"flips": [2, 6, 10]},
+        variants={"light": {"params": {"flips": []}}},
+    )
+    out = tmp_path / "run.mcap"
+    pipeline.replay(make_drive(18), out=out)
+    (entered,) = [mode for mode in read_records(out, ModeRecord) if mode.cause]
+    assert (entered.mode, entered.cause) == ("less", "faults")
+    failed = [index for index, end in enumerate(read_ends(out, "it")) if end[0] == "aborted"]
+    assert failed == [3, 7, 11]
