@@ -143,6 +143,13 @@ def test_a_copy_that_has_changed_too_mends_nothing():
     assert len(checked(scrub, 3)) == 3
 
 
+def test_a_block_that_was_only_read_wrong_is_left_alone(monkeypatch):
+    scrub = held(np.zeros(8), jobs=1)
+    right, reads = weights.Block.crc32, iter([False, True])
+    monkeypatch.setattr(weights.Block, "crc32", lambda block: right(block) ^ (not next(reads)))
+    assert checked(scrub, 1) == []
+
+
 def test_memory_that_does_not_keep_what_is_written_is_given_up(monkeypatch):
     array = np.zeros(8)
     scrub = held(array, jobs=1)

@@ -43,7 +43,7 @@ def arrays(draw):
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     made = torch.zeros(shape, dtype=dtype)
     if dtype is torch.bool:
-        made = torch.from_numpy(rng.integers(2, size=shape) > 0)
+        made = torch.from_numpy(np.asarray(rng.integers(2, size=shape) > 0))
     elif made.numel():
         content = torch.from_numpy(rng.integers(0, 256, made.nbytes, np.uint8))
         made = content.view(dtype).reshape(shape)
@@ -56,10 +56,17 @@ def arrays(draw):
     )
 
 
-@given(arrays(), st.sampled_from([16, 48, 4096]))
-def test_blocks_hold_every_byte_once_and_write_to_the_array_itself(array, block_bytes):
+def far(number, array, near=module._memory):
+    """What numpy cannot see, as on a GPU: a tensor."""
+    return torch.from_numpy(near(number, array))
+
+
+@given(arrays(), st.sampled_from([16, 48, 4096]), st.booleans())
+def test_blocks_hold_every_byte_once_and_write_to_the_array_itself(array, block_bytes, is_far):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "BLOCK_BYTES", block_bytes)
+        if is_far:
+            patched.setattr(module, "_memory", far)
         blocks = blocks_of([array])
     before = bits(array)
     assert b"".join(block.read().tobytes() for block in blocks) == before
