@@ -6,7 +6,8 @@
     - DamagedInputError  a log is damaged, and its good part was delivered
   x FaultError       the world failed while running; the kernel decides what follows
     - HardwareFault  a device, its memory or a link
-    - SoftwareFault  a stage raised, hung, found no memory or returned what is no payload
+    - SoftwareFault  a stage raised, hung, found no memory or returned what is no payload; its
+                     weights have changed
     - DataFault      a message's content is impossible
   x KernelError      a bug in avrt
 
@@ -27,6 +28,9 @@ OUT_OF_MEMORY = "out_of_memory"
 """The kind of a fault for want of memory: of the software, and no reason to give a device up."""
 CORRUPTED = "corrupted"
 """The kind of a fault of a message that is not what was published: none of whoever reads it."""
+
+WEIGHTS = "weights"
+"""The kind of a fault of weights that have changed: whoever did that, a device is not given up."""
 
 
 class AvrtError(Exception):
@@ -112,7 +116,7 @@ class HardwareFault(FaultError):  # noqa: N818 - the design names them
 
 
 class SoftwareFault(FaultError):  # noqa: N818 - the design names them
-    """A stage raised, hung, or returned something that is no payload."""
+    """A stage raised, hung, or returned what is no payload, or its weights have changed."""
 
 
 class DataFault(FaultError):  # noqa: N818 - the design names them

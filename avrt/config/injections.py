@@ -63,6 +63,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "repeat": (),
         "flip": (),
         "slow": ("factor",),
+        "weights": ("bit",),
     },
     "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down")},
 }
@@ -150,7 +151,7 @@ def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...
     for name in AMOUNTS:
         if name in given and name not in wanted:
             raise given[name].fail(f"it takes no {name!r} here; remove it")
-        if name in wanted and name not in given and name != "share":
+        if name in wanted and name not in given and name not in DRAWN:
             raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
 
 
@@ -193,9 +194,19 @@ def _count(node: Node) -> int:
     return count
 
 
+def _bit(node: Node) -> int:
+    """Return the number of a bit."""
+    bit = count_of(node)
+    if bit >= BITS_MAX:
+        raise node.fail(f"expected 0 to {BITS_MAX - 1}, found {node.shown}")
+    return bit
+
+
 AMOUNTS: Mapping[str, str] = {
-    "by": "3", "share": "2 %", "factor": "3", "up": "6 s", "down": "1 s",
+    "by": "3", "share": "2 %", "factor": "3", "bit": "0", "up": "6 s", "down": "1 s",
 }  # fmt: skip
+DRAWN = frozenset(("share", "bit"))  # may be left out
+BITS_MAX = 64
 KIND_NAMES = tuple(dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
 FAULT_KEYS = (
     Key(
@@ -232,6 +243,14 @@ FAULT_KEYS = (
         positive,
         about="how many times as long a job takes",
         shape={"type": "number", "exclusiveMinimum": 0, "maximum": FACTOR_MAX},
+    ),
+    Key(
+        "bit",
+        "bit",
+        _bit,
+        about="which bit of an element, counted from the lowest; one of its sign and exponent is "
+        "drawn unless given",
+        shape={"type": "integer", "minimum": 0, "maximum": BITS_MAX - 1},
     ),
     Key("up", "up_ns", above_zero, about="of a flap: how long it is there", shape=LASTING),
     Key("down", "down_ns", above_zero, about="of a flap: how long away", shape=LASTING),

@@ -262,6 +262,13 @@ STAGE_KEYS = (
         about="other ways to do the same, by name, for levels of the ladder",
         shape=by_name(object_of(VARIANT_KEYS), NAME),
     ),
+    Key(
+        "scrub",
+        "scrub_ns",
+        duration,
+        about="weights are checked behind its jobs, and a change of them is told within this time",
+        shape=LASTING,
+    ),
     Key("miss_at_most", "misses", ratio, about="weakly-hard promise, such as 1 of 10"),
     Key(
         "publish",

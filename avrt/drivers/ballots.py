@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from avrt.errors import FaultError
+from avrt.errors import CORRUPTED, FaultError
 from avrt.exec.runner import guarded
 from avrt.model.events import Voted
 from avrt.safety.rules import INTERRUPTS, rules_of
@@ -111,6 +111,10 @@ class Ballots:
         """Take in that a job made nothing."""
         if (end := self._begun(task, index)) is not None:
             self._note(task, index, replace(end, abstains=why))
+
+    def faulted(self, task: str, index: int, fault: FaultError) -> None:
+        """Take in that a job ended with a fault; what its input was is none of its own."""
+        self.failed(task, index, "skipped" if fault.kind == CORRUPTED else "crashed")
 
     def given_up(self, task: str, index: int, at_ns: int) -> None:
         """Take in that an output is not wanted any more; before its deadline that is no fault."""

@@ -22,10 +22,12 @@ from avrt.drivers.ballots import Ballots
 from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape, message_of
 from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
-from avrt.errors import CORRUPTED, HardwareFault, InputError, SoftwareFault, SpecError
+from avrt.drivers.weights import check_weights, other_weights
+from avrt.errors import WEIGHTS, HardwareFault, InputError, SoftwareFault, SpecError
 from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
+from avrt.exec.scrub import scrub_plan
 from avrt.exec.stream import Stream, wait
 from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
@@ -122,11 +124,8 @@ class StageWorker:
         self.digest = PayloadDigest() if digested else None
         tests = [(stage.name, stages[task].accepts) for task, stage in self._stages.items()]
         accepts = {name: test for name, test in reversed(tests) if test is not None}
-        self._sole = {
-            task: SoleOutputs(stages[task].accepts)
-            for task, stage in self._stages.items()
-            if stage.redundancy is None
-        }
+        sole = [stage for stage in spec.stages if stage.redundancy is None]
+        self._sole = SoleOutputs({stage.name: stages[stage.name].accepts for stage in sole})
         self._digest = digest_of if digested else checksum_of if spec.checksums else None
         self._ballots = Ballots(spec, accepts, self._keep, self._digest)
         self._frames = {task: stages[task].output_frame for task in self._stages}
@@ -135,6 +134,7 @@ class StageWorker:
         self._keeps = keeps
         self._streams = {task: self._stream(task, stages) for task in self._stages}
         self._takeovers = Takeovers(spec, stages, self._streams)
+        self._made = stages
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
         """Return a new stream of a task."""
@@ -152,6 +152,7 @@ class StageWorker:
             variants=variants,
             digest=self._digest,
             keeps=self._keeps,
+            scrub=scrub_plan(self._spec, stage),
         )
 
     def made_anew(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
@@ -160,10 +161,11 @@ class StageWorker:
         Not on the driver's thread: it may take long.
 
         Raises:
-            FaultError: the stage fails in its warm-up.
+            FaultError: the stage fails in its warm-up, or has other weights than before.
         """
         stream = self._stream(task, stages)
-        if (fault := stream.warm().result().fault) is not None:
+        fault = stream.warm().result().fault or other_weights(stream, self._streams[task])
+        if fault is not None:
             stream.close()
             raise fault
         stream.resume(self._streams[task].checkpoint)
@@ -178,19 +180,22 @@ class StageWorker:
         """Warm the stages up one after the other, each on its own stream.
 
         Raises:
-            SpecError: a stage fails; names it.
+            SpecError: a stage fails, or its weights are not as they must be; names it.
         """
         for task, stream in self._streams.items():
             name = self._stages[task].name
             warmed = stream.warm().result()
             if (fault := warmed.fault) is not None:
-                call = "freeze" if fault.kind == "freeze" else "warm"
+                call = fault.kind if fault.kind in {"freeze", WEIGHTS} else "warm"
                 raise SpecError(f"{call}() failed: {fault.detail}", ("stages", name, "run"))
             self._figures.stages[name].warm_ns = warmed.host_ns
+        check_weights(self._spec, self._made, self._streams)
 
     def conditions(self) -> dict[str, str]:
         """Return what the thread of each stage computes with."""
-        return {f"stream.{name}": stream.told for name, stream in self._streams.items()}
+        told = {f"stream.{name}": stream.told for name, stream in self._streams.items()}
+        held = {f"weights.{name}": stream.scrub.told for name, stream in self._streams.items()}
+        return told | {name: text for name, text in held.items() if text}
 
     def feed(
         self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
@@ -261,8 +266,7 @@ class StageWorker:
         result = self._tested(running.task, result)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
-            is_own = result.fault.kind != CORRUPTED
-            self._ballots.failed(running.task, running.index, "crashed" if is_own else "skipped")
+            self._ballots.faulted(running.task, running.index, result.fault)
             return Failed(job, result.fault.kind)
         draft = draft_of(
             running.stage,
@@ -377,9 +381,7 @@ class StageWorker:
 
     def _tested(self, task: str, result: Result) -> Result:
         """Return what came of a job, without an output that nobody votes on and is none."""
-        if result.fault is not None or task not in self._sole:
-            return result
-        fault = self._sole[task].fault(result.payload)
+        fault = result.fault or self._sole.fault(task, result.payload)
         return result if fault is None else replace(result, payload=None, fault=fault)
 
     def _begins_anew(self, task: str, inputs: Inputs) -> bool:
@@ -388,6 +390,5 @@ class StageWorker:
         if epoch <= self._epochs[task]:
             return False
         self._epochs[task] = epoch
-        if task in self._sole:
-            self._sole[task].forget()
+        self._sole.forget(task)
         return True

@@ -3,7 +3,8 @@
 So a stage never runs twice at once, keeps its state to itself and finds whatever it set for its
 thread. Between two jobs may change where it computes (when its device is lost, and back) and which
 of its variants does: a variant of the same class takes over the state of the one before, any other
-begins with that after its own warm-up.
+begins with that after its own warm-up. Weights that have changed are found and mended behind jobs,
+and told by the next one (`scrub`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from avrt import clock
-from avrt.errors import OUT_OF_MEMORY, FaultError, SoftwareFault
+from avrt.errors import OUT_OF_MEMORY, WEIGHTS, FaultError, SoftwareFault
 from avrt.exec.runner import PROCESSOR, Result, guarded, run_job, warm_up
+from avrt.exec.scrub import Scrub
 from avrt.payload.digest import digest_of
 from avrt.units import NS_PER_S
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from avrt.exec.places import Place
     from avrt.exec.runner import RunnableStage
+    from avrt.exec.scrub import ScrubPlan
     from avrt.model.message import Message
     from avrt.payload.digest import Digest
 
@@ -53,6 +56,7 @@ class Stream:
         checkpoint: the variant that ran, and a copy of its state after a job, no older than
             CHECKPOINT_NS of work before the last one; None where none is kept. For one that takes
             its place when it hangs.
+        scrub: what is known of the weights of its stage.
     """
 
     checkpoint: tuple[str, object] | None = None
@@ -68,6 +72,7 @@ class Stream:
         variants: Mapping[str, tuple[RunnableStage, str]] = NO_VARIANTS,
         digest: Digest | None = digest_of,
         keeps: bool = False,
+        scrub: ScrubPlan | None = None,
     ) -> None:
         """Start the thread.
 
@@ -81,10 +86,12 @@ class Stream:
             variants: by name, what is called in place of the stage, and the device of its own.
             digest: makes the digest that results carry of their payload; None for none.
             keeps: whether checkpoints are kept.
+            scrub: how weights are checked; None for not at all.
         """
         from avrt.device.worker import CpuStream, WorkerSetup  # noqa: PLC0415 - brings torch
 
         self.name = name
+        self.scrub = Scrub(name, scrub)
         self._homes = {"": next(iter(places), "")}
         self._homes |= {variant: device for variant, (_, device) in variants.items()}
         self._stages = {"": stage} | {variant: made for variant, (made, _) in variants.items()}
@@ -181,7 +188,9 @@ class Stream:
         moved = self._move(device or self._device)
         fault = self._begin_anew() if anew or self._is_stale else None
         self._is_stale = fault is not None
-        told(moved or changed or fault or self._run(inputs))
+        told(moved or changed or fault or self._spoilt() or self._run(inputs))
+        if self.scrub.job_bytes:  # what it raises is the device's, and the next job's to tell
+            guarded(lambda: self._place.compute(lambda: self.scrub.check(self._variant)))
         if self._keeps and clock.now_ns() - self._kept_ns >= CHECKPOINT_NS:
             self._keep()
 
@@ -244,11 +253,14 @@ class Stream:
 
     def _go(self, device: str) -> None:
         place = self._made.get(device) or self._places[device]()
-        if place.device != self._placed[self._variant]:
+        is_elsewhere = place.device != self._placed[self._variant]
+        if is_elsewhere:
             self._stage.place(place.device)
             self._placed[self._variant] = place.device
         self._made[device] = self._place = place
         self._device = device
+        if is_elsewhere and self._variant in self.scrub.crc32s:
+            place.compute(lambda: self.scrub.moved(self._variant, self._stage.weights()))
 
     def _warm_up(self) -> Result:
         """Warm the stage up, and keep the state it has then."""
@@ -258,7 +270,21 @@ class Stream:
             fault = result.fault or SoftwareFault("freeze", fresh.detail)
             return Result(None, fault, result.host_ns)
         self._fresh[self._variant] = fresh
+        held = guarded(self._hold_weights)
+        if isinstance(held, FaultError) and result.fault is None:
+            return Result(None, SoftwareFault(WEIGHTS, held.detail), result.host_ns)
         return result
+
+    def _hold_weights(self) -> None:
+        """Take the weights of the present variant as they have to be."""
+        arrays = self._stage.weights()
+        if len(arrays):
+            self._place.compute(lambda: self.scrub.hold(self._variant, arrays))
+
+    def _spoilt(self) -> Result | None:
+        """Return that weights had changed, in place of a job, if they had."""
+        fault, at_ns = self.scrub.fault(self._variant), clock.now_ns()
+        return None if fault is None else Result(None, fault, 1, end_host_ns=at_ns)
 
     def _begin_anew(self) -> Result | None:
         """Give the stage its first state back; return the fault if that fails."""

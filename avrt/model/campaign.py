@@ -21,7 +21,7 @@ Kind = Literal[
     "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "counter", "twice",
     "fill", "cover", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
     "nan", "flip", "raise", "voter", "memory", "no_memory", "never", "wrong", "slow",
-    "lost", "flap",
+    "weights", "lost", "flap",
 ]  # fmt: skip
 Outcome = Literal[
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash"
@@ -52,6 +52,8 @@ class Injection:
             grey level, a count or a distance in metres.
         share: which part of the numbers becomes NaN, or of a reading is missing.
         factor: how many times as long a job takes.
+        bit: of an element of the weights, counted from the lowest; None draws one of its sign and
+            exponent.
         up_ns, down_ns: of a device that flaps `count` times: how long it is there, how long away.
         seed: of whatever is drawn for it.
     """
@@ -66,6 +68,7 @@ class Injection:
     by: float = 0.0
     share: float = 1.0
     factor: float = 1.0
+    bit: int | None = None
     up_ns: int = 0
     down_ns: int = 0
     seed: int = 0

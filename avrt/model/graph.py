@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import SpecError, did_you_mean
 from avrt.model.levels import at_level, check_every, check_ladder, critical_stages, levels_of
+from avrt.model.scrub import scrub_jobs
 from avrt.model.segments import check_keeping, check_segments
 from avrt.model.spec import Criticality
 from avrt.model.table import check_table
@@ -315,6 +316,7 @@ def _check_window(stage: StageSpec) -> None:
 def _check_policy(spec: PipelineSpec) -> None:
     periods = release_periods(spec)
     for stage in spec.stages:
+        scrub_jobs(stage, periods[stage.name])
         key = ("stages", stage.name)
         if spec.policy == "rm" and periods[stage.name] is None:
             what = "rate-monotonic needs a period; give its source a 'rate' or choose policy: dm"

@@ -210,7 +210,8 @@ class StageSpec:
     the weakly-hard (m,k) promise. `guarantee` has chosen defaults already; of a "hard" stage every
     job that is not met is an error of the run. With `segments`, `device` is the first one's and
     `wcet_ns` at most their sum. `profile_ns` are execution times measured elsewhere, ascending.
-    Of the messages of its trigger it takes each `every`-th, the first among them.
+    Of the messages of its trigger it takes each `every`-th, the first among them. `scrub_ns` is
+    within which time a change of its weights is told; None where they are not checked.
     """
 
     name: str
@@ -241,6 +242,7 @@ class StageSpec:
     profile_ns: tuple[int, ...] = ()
     every: int = 1
     variants: tuple[VariantSpec, ...] = ()
+    scrub_ns: int | None = None
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property

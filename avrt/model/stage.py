@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 from avrt.errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from avrt.model.frames import Frames
 
@@ -52,6 +52,15 @@ class Stage:
 
     def warm(self) -> None:
         """Make buffers and run once; called before time starts, its cost is reported apart."""
+
+    def weights(self) -> Sequence[object]:
+        """Return the memory that it computes with and never changes: parameters, tables.
+
+        Arrays of numpy or tensors of torch, in one order, themselves and no copies: they are
+        checked and mended where they are. Asked for after `warm` and whenever `place` has moved it;
+        wherever it computes they have the same types, shapes and values.
+        """
+        return ()
 
     def freeze(self) -> object:
         """Return the state as plain picklable data; a stateless stage returns None."""

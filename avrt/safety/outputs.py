@@ -16,6 +16,8 @@ from avrt.safety.rules import Contained, contained_test
 from avrt.safety.trajectory import Trajectory
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from avrt.safety.rules import Test
 
 IMPOSSIBLE, REFUSED = "impossible_output", "refused_output"
@@ -23,26 +25,35 @@ KINDS = {Tracks: Contained(Objects()), Plan: Contained(Trajectory())}
 
 
 class SoleOutputs:
-    """The outputs of one stage.
+    """The outputs of all stages that are there once.
 
     Args:
-        accept: its acceptance test, or None.
+        tests: the acceptance test of each, or None.
     """
 
-    def __init__(self, accept: Test | None) -> None:
-        self._accept = None if accept is None else contained_test(accept)
-        self._previous: object | None = None
+    def __init__(self, tests: Mapping[str, Test | None]) -> None:
+        self._accept = {
+            name: None if accept is None else contained_test(accept)
+            for name, accept in tests.items()
+        }
+        self._previous: dict[str, object] = {}
 
-    def forget(self) -> None:
+    def forget(self, stage: str) -> None:
         """Begin anew: what was accepted before says nothing of what comes."""
-        self._previous = None
+        self._previous.pop(stage, None)
 
-    def fault(self, output: object) -> SoftwareFault | None:
-        """Return why an output is not to be used, or None; the next one is compared with it."""
+    def fault(self, stage: str, output: object) -> SoftwareFault | None:
+        """Return why an output is not to be used, or None; the next one is compared with it.
+
+        Of a stage that is voted on there is nothing to say.
+        """
+        if stage not in self._accept:
+            return None
         kind = KINDS.get(type(output))
         if kind is not None and kind.problem(output) in {"schema", "nonfinite"}:
             return SoftwareFault(IMPOSSIBLE, f"its {type(output).__name__} holds what is no number")
-        if self._accept is not None and not self._accept(output, self._previous):
+        accept = self._accept[stage]
+        if accept is not None and not accept(output, self._previous.get(stage)):
             return SoftwareFault(REFUSED, "its own acceptance test refuses the output")
-        self._previous = output
+        self._previous[stage] = output
         return None

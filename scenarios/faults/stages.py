@@ -17,6 +17,8 @@ import numpy as np
 from avrt import Stage
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from avrt.model.message import Message
     from avrt.payload import Speed, Targets
 
@@ -63,6 +65,9 @@ class LookedUp(Stage):
     def warm(self) -> None:
         self.speeds = np.linspace(0.0, CRUISE, 2001)
         self.ways = self.speeds * (REACTION + self.speeds / (2 * BRAKING))
+
+    def weights(self) -> list[NDArray[np.float64]]:
+        return [self.speeds, self.ways]
 
     def process(self, targets: Message[Targets]) -> float:
         nearest = math.inf

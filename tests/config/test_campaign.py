@@ -153,6 +153,14 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
             "{A: {about: it, faults: [{where: bus.lidr, what: flip, frame: 1}]}}",
             "no bus named 'lidr'; did you mean 'lidar'?",
         ),
+        (
+            "{A: {about: it, faults: [{where: stage.see, what: weights, frame: 1, bit: 64}]}}",
+            "expected 0 to 63, found",
+        ),
+        (
+            "{A: {about: it, faults: [{where: stage.see, what: flip, frame: 1, bit: 3}]}}",
+            "it takes no 'bit' here; remove it",
+        ),
         (f"{{A: {{{ROW}, expect: {{outcome: []}}}}}}", "expected at least one"),
         (f"{{A: {{{ROW}, expect: {{outcome: maskd}}}}}}", "did you mean 'masked'?"),
         (f"{{A: {{{ROW}, expect: {{detect: none}}}}}}", "expected a mapping with keys such as by"),

@@ -54,6 +54,7 @@ ONLY_CHECKED = {  # what holds between the parts of a file, or in what they name
     "cycle",
     "a stage named like a source",
     "no priority for fixed priority",
+    "too short a scrub",
     "impossible m of k",
     "hard and abort",
     "hard and abort on overrun",

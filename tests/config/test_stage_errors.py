@@ -126,6 +126,12 @@ MISTAKES = [
         '10: stages.detect.run: expected "package.module:Name" or "file.py:Name", found \'my.stages.Detector\'',
     ),
     (
+        "too short a scrub",
+        "    trigger: objects",
+        "    trigger: objects\n    scrub: 100 ms",
+        "20: stages.fuse.scrub: expected 220 ms or more, since one job finds and the next one tells, found 100 ms",
+    ),
+    (
         "malformed m of k",
         "    trigger: objects",
         "    trigger: objects\n    miss_at_most: 1/10",

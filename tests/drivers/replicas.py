@@ -97,3 +97,19 @@ def raises_once(cloud):
 
 class Leaping(Testing):
     step = 2
+
+
+class Weighing(Stage):
+    """Has weights."""
+
+    weight = 1.0
+
+    def weights(self):
+        return [np.full(4, self.weight)]
+
+    def process(self, cloud):
+        return right(cloud)
+
+
+class WeighingMore(Weighing):
+    weight = 2.0

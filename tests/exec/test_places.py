@@ -1,5 +1,6 @@
 """Where a stage computes, and what becomes of it when that is lost."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from avrt.errors import FaultError, HardwareFault
 from avrt.exec.places import OnProcessor, places_of, urgency, works
 from avrt.exec.runner import fault_of
+from avrt.exec.scrub import ScrubPlan
 from avrt.exec.stream import Stream, wait
 from avrt.model.spec import DeviceSpec, PipelineSpec, RedundancySpec, StageSpec
 from avrt.model.stage import Stage
@@ -42,12 +44,30 @@ class Asked(Stage):
         return number
 
 
+class Weighing(Asked):
+    """A stage with a weight that goes where it goes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = np.ones(4)
+
+    def place(self, device):
+        super().place(device)
+        self.weight = self.weight.copy()
+
+    def weights(self):
+        return [self.weight]
+
+    def process(self, number):
+        return number * self.weight
+
+
 def streamed(stage, seen):
     places = {
         "gpu": lambda: Placed("cuda:0", seen),
         "cpu": lambda: Placed("cpu", seen),
     }
-    return Stream("it", stage, places=places)
+    return Stream("it", stage, places=places, scrub=ScrubPlan(9, 9))
 
 
 def results(stream, devices):
@@ -78,6 +98,18 @@ def test_a_stage_that_cannot_go_there_fails_there_and_works_elsewhere():
     first, second = results(stream, ["gpu", "cpu"])
     assert isinstance(first.fault, HardwareFault)
     assert second.payload == 1
+    stream.close()
+
+
+def test_weights_that_changed_on_the_way_to_another_device_are_mended_there():
+    stage = Weighing()
+    stream = streamed(stage, [])
+    assert wait(stream.warm(), FOREVER_NS).fault is None
+    (done,) = results(stream, ["gpu"])
+    stage.weight[2] = 5.0
+    told, after = results(stream, ["cpu", "cpu"])
+    assert told.fault.kind == "weights"
+    assert [list(result.payload) for result in (done, after)] == [[0] * 4, [1] * 4]
     stream.close()
 
 

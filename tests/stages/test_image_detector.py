@@ -85,6 +85,10 @@ def test_a_car_that_also_looks_like_a_truck_is_one_box(detector, sent):
     assert found.labels == ("truck", "pedestrian")
 
 
+def test_weights_that_onnxruntime_holds_are_out_of_reach(detector):
+    assert detector(yolox()).weights() == ()
+
+
 def test_the_limit_on_scores_can_be_set(detector, sent):
     shown = seeing((CAR, 0.2, CELL, 0.5))
     assert detector(shown).process(sent(picture())).labels == ()

@@ -47,6 +47,11 @@ def picture(width, height):
     return Image("rgb8", np.full(width * height * 3, 90, np.uint8), width, height)
 
 
+def test_its_weights_are_all_that_the_network_has(tmp_path, weights):
+    given = RoadNetwork(model=saved(tmp_path, weights)).weights()
+    assert sum(one.numel() for one in given) == sum(one.numel() for one in weights.values())
+
+
 def test_the_larger_channel_decides_each_mask(tmp_path, weights, sent):
     stage = RoadNetwork(model=saved(tmp_path, decided(weights, road_wins=True, lane_wins=False)))
     stage.warm()

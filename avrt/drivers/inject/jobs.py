@@ -5,17 +5,18 @@ call is queued on the task's stream; the tap sits in front of the stage, which k
 So a fault goes the way that a real one goes: what is raised is caught by the stream, a wrong value
 is stamped, published and voted on. A job is hit by its index, or by when it was dispatched.
 
-| kind      | what becomes of the jobs that are hit                              |
-|-----------|--------------------------------------------------------------------|
-| raise     | the stage raises                                                   |
-| memory    | the stage finds no memory at its first try                         |
-| no_memory | the stage finds no memory, however often it tries                  |
-| never     | their work never ends; they keep their stream and their slot       |
-| wrong     | `by` is added to every number of their output                      |
-| nan       | a share of the numbers of their output is none                     |
-| repeat    | their output is that of the last job before                        |
-| flip      | one bit of one number of their output is flipped                   |
-| voter     | the voter of their stage raises                                    |
+| kind      | what becomes of the jobs that are hit                               |
+|-----------|---------------------------------------------------------------------|
+| raise     | the stage raises                                                    |
+| memory    | the stage finds no memory at its first try                          |
+| no_memory | the stage finds no memory, however often it tries                   |
+| never     | their work never ends; they keep their stream and their slot        |
+| wrong     | `by` is added to every number of their output                       |
+| nan       | a share of the numbers of their output is none                      |
+| repeat    | their output is that of the last job before                         |
+| flip      | one bit of one number of their output is flipped                    |
+| weights   | one bit of the stage's weights is flipped before each, and stays so |
+| voter     | the voter of their stage raises                                     |
 | slow      | they take `factor` times as long; of a device: all that start on it |
 
 What is published is hit on the bus, when its digest is made already: by its number among the
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from avrt.drivers.draws import generator
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
+from avrt.drivers.inject.weights import can_flip, flip
 from avrt.drivers.worker import StageWorker
 
 if TYPE_CHECKING:
@@ -85,7 +87,9 @@ class TappedWorker(StageWorker):
         self._taps = {task: _Tap(task) for task in self._faults}
         classes = _Classes()
         for name, stage in stages.items():
-            classes.put_before(stage, self._taps[name.partition("@")[0]])
+            task, _, variant = name.partition("@")
+            self._taps[task].stages[variant] = stage
+            classes.put_before(stage, self._taps[task])
         super().__init__(spec, stages, timing, figures, recorder, hang_timeout_ns)
 
     def vote(self, command: Vote, at_ns: int) -> Voted:
@@ -145,7 +149,9 @@ class TappedWorker(StageWorker):
 
     def _hits(self, command: Dispatch, at_ns: int) -> list[Injection]:
         """Return the faults of a job, and note that it is hit."""
-        found = [f for f in self._faults[command.task] if f.covers(command.index, at_ns)]
+        tap = self._taps[command.task]
+        faults = [f for f in self._faults[command.task] if f.covers(command.index, at_ns)]
+        found = [fault for fault in faults if tap.can(fault, command.variant)]
         for fault in found:
             self._applied.note(fault, at_ns)
         return found
@@ -164,17 +170,27 @@ class _Tap:
 
     Attributes:
         coming: of each queued call, the job's index and its faults, the next one first.
+        stages: what is called, by variant.
     """
 
     def __init__(self, task: str) -> None:
         self.coming: deque[tuple[int, list[Injection]]] = deque()
+        self.stages: dict[str, BoundStage] = {}
         self._task = task
         self._last: object | None = None
         self._tried = -1
 
-    def call(self, process: _Process, inputs: Mapping[str, object]) -> object:
+    def can(self, fault: Injection, variant: str) -> bool:
+        """Tell whether a fault can hit a job: weights are flipped only where there are any."""
+        return fault.kind != "weights" or can_flip(self.stages[variant].weights(), fault.bit)
+
+    def call(self, stage: BoundStage, process: _Process, inputs: Mapping[str, object]) -> object:
         """Call a stage, and return what the faults of the job make of its output."""
         index, faults = self.coming[0]
+        for fault in faults:
+            if fault.kind == "weights":
+                rng = generator(fault.seed, f"{fault.kind} {index}")
+                flip(stage.weights(), fault.bit, rng)
         if any(fault.kind == "raise" for fault in faults):
             raise InjectedError(f"job {index} of {self._task}")
         is_first, self._tried = self._tried != index, index
@@ -216,7 +232,7 @@ class _Classes:
         """Let a tap answer for a stage."""
         process = stage.process
         vars(stage).pop("process", None)
-        self._calls[id(stage)] = lambda inputs: tap.call(process, inputs)
+        self._calls[id(stage)] = lambda inputs: tap.call(stage, process, inputs)
         object.__setattr__(stage, "__class__", self._class_of(type(stage)))
 
     def _class_of(self, kind: type) -> type:

@@ -152,6 +152,10 @@ class BuiltinSession:
         self.network = network.to(device)
         self.device = device
 
+    def weights(self) -> list[Tensor]:
+        """Return the parameters that it computes with, where they are now."""
+        return [*self.network.parameters(), *self.network.buffers()]
+
     def get_inputs(self) -> list[Slot]:
         width, height = Centre.view
         return [Slot("images", [1, 3, height, width])]

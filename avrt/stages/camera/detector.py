@@ -85,6 +85,10 @@ class Detector(Stage):
         if isinstance(self.session, Movable):
             self.session.place(device)
 
+    def weights(self) -> Sequence[object]:
+        """Return the parameters of the built-in network; those of onnxruntime are out of reach."""
+        return self.session.weights() if isinstance(self.session, Movable) else ()
+
     def warm(self) -> None:
         """Look at a blank image once, so that the first one finds all memory ready."""
         prepare()

@@ -80,9 +80,10 @@ class Session(Protocol):
 
 @runtime_checkable
 class Movable(Protocol):
-    """A session that computes where it is told to."""
+    """A session that computes where it is told to, with weights that others can look at."""
 
     def place(self, device: str) -> None: ...
+    def weights(self) -> Sequence[object]: ...
 
 
 class Decoded(NamedTuple):

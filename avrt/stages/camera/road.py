@@ -56,6 +56,10 @@ class RoadNetwork(Stage):
         prepare()
         self._masks(np.full((SIZE[1], SIZE[0], 3), 114, np.uint8))
 
+    def weights(self) -> list[torch.Tensor]:
+        """Return the parameters of the network, and what it normalises with."""
+        return [*self.network.parameters(), *self.network.buffers()]
+
     def process(self, image: Message[Image]) -> RoadMask:
         """Return the masks of the image, scaled to 640 x 360 pixels."""
         rgb = decoded(image.payload)
