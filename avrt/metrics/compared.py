@@ -60,7 +60,7 @@ class Compared:
     @property
     def course(self) -> Course:
         levels = self._levels if self._rules.first else []
-        return Course(self.outputs, levels, self._end_ns)
+        return Course(self.outputs, levels, self._rules.last, self._end_ns)
 
     def times_ns(self, quality: Quality) -> list[int]:
         """Return when outputs of this quality were published, or were to be, stage by stage."""

@@ -73,11 +73,13 @@ class Course:
         outputs: of each critical stage, when outputs of each quality were published, or were to be.
         levels: at which level of the ladder it was from when on, the first one from 0; empty where
             there is no ladder.
+        last: the last level of the ladder, at which it stops.
         end_ns: when the golden run published for the last time.
     """
 
     outputs: Mapping[str, Mapping[Quality, Sequence[int]]]
     levels: Sequence[tuple[int, str]]
+    last: str
     end_ns: int
 
 

@@ -296,7 +296,7 @@ def test_every_output_is_there_once_by_what_became_of_it():
         "lost": [610],
     }
     assert list(course.levels) == [(0, "full"), (750, "less")]
-    assert course.end_ns == 910
+    assert (course.last, course.end_ns) == ("stop", 910)
 
 
 @given(observed, observed)
