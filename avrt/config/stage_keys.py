@@ -66,6 +66,9 @@ def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec
     if isinstance(profile, Node):
         device = str(values["device"])
         values["profile_ns"] = read_times(profile, stage_name, device, profile.folder)
+    copies = values.get("redundancy")
+    if isinstance(copies, Node):
+        values["redundancy"] = redundancy(copies, stage_name, str(values["device"]))
     misses = values.pop("misses", None)
     if isinstance(misses, tuple):
         values["misses_max"], values["window_jobs"] = misses
@@ -292,7 +295,7 @@ STAGE_KEYS = (
     Key(
         "redundancy",
         "redundancy",
-        redundancy,
+        later,
         about="runs several times for each release, and one decision is made over the outputs",
         shape=object_of(REDUNDANCY_KEYS),
     ),
