@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from avrt.api.arguments import check_loops, hang_timeout_ns
+from avrt.api.replay import Replay
 from avrt.errors import SpecError
 from avrt.metrics.extremes import worst_case
 from avrt.report.profile import CopiesProfile, Profile, StageProfile
+from avrt.safety.calibration import MeasuringVoter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +41,6 @@ def profile(
         SpecError: the pipeline or an argument is wrong.
         InputError: the log cannot be used at all.
     """
-    from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
-    from avrt.safety.calibration import MeasuringVoter  # noqa: PLC0415 - likewise
-
     voters: dict[str, MeasuringVoter] = {}
 
     def made(stage: StageSpec, accept: Test | None) -> MeasuringVoter:

@@ -173,6 +173,7 @@ def test_pairs_are_a_bar_and_those_that_do_harm_a_list(read):
     assert "C and D" in page.text
     assert "A and B" not in page.text
     assert "count: 3" in page.text
+    assert len([one for one in page.all("div") if one.get("class") == "course"]) == 1
 
 
 def test_alarms_of_clean_drives_are_listed(read):

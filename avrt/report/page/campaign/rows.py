@@ -38,18 +38,23 @@ def rows_section(rows: Sequence[RowResult]) -> Html:
     """Return the runs of the rows, each with its course; nothing where there are none."""
     if not rows:
         return Html("")
-    head = [
-        *(tag("th", name, scope="col") for name in TEXT_COLUMNS),
-        *(tag("th", name, scope="col", class_="number") for name in NUMBERS),
-        *(tag("th", name, scope="col") for name in MORE_COLUMNS),
-    ]
     listed = shown(rows)
     bodies = [_body(item, name) for item, name in zip(listed, anchors(listed), strict=True)]
-    inner = tag("table", tag("thead", tag("tr", *head)), *bodies, class_="runs")
-    parts = [_filter(listed), legend(), tag("div", inner, class_="table")]
+    parts = [_filter(listed), legend(), runs_table(TEXT_COLUMNS, MORE_COLUMNS, bodies)]
     if any(item.simulated for item in listed):
         parts.append(tag("p", "* breaks a device that is only simulated", class_="quiet"))
     return section("page.rows", "Rows", *parts)
+
+
+def runs_table(before: Iterable[str], after: Iterable[str], bodies: Iterable[Html]) -> Html:
+    """Return a table of runs: columns of text, the numbers, and columns of text."""
+    head = [
+        *(tag("th", name, scope="col") for name in before),
+        *(tag("th", name, scope="col", class_="number") for name in NUMBERS),
+        *(tag("th", name, scope="col") for name in after),
+    ]
+    inner = tag("table", tag("thead", tag("tr", *head)), *bodies, class_="runs")
+    return tag("div", inner, class_="table")
 
 
 def anchors(rows: Iterable[RowResult]) -> Iterator[str]:
@@ -88,18 +93,23 @@ def _kinds(item: RowResult) -> list[str]:
 
 
 def _body(item: RowResult, name: str) -> Html:
-    lines = [tag("div", line) for line in _unlike(item)]
-    below = [tag("div", *lines, class_="found")] if lines else []
     columns = len(TEXT_COLUMNS) + len(NUMBERS) + len(MORE_COLUMNS)
-    course = tag("td", *below, draw_course(item.judged), colspan=str(columns))
     return tag(
         "tbody",
         tag("tr", *_cells(item, name)),
-        tag("tr", course, class_="over-time"),
+        over_time(item.judged, columns, _unlike(item)),
         id=name,
         class_="run",
         data_kinds=" ".join(_kinds(item)),
     )
+
+
+def over_time(judged: Judged, columns: int, lines: Iterable[str] = ()) -> Html:
+    """Return the row of a table below a run's figures: what there is to say, and its course."""
+    said = [tag("div", line) for line in lines]
+    above = [tag("div", *said, class_="found")] if said else []
+    cell = tag("td", *above, draw_course(judged), colspan=str(columns))
+    return tag("tr", cell, class_="over-time")
 
 
 def _cells(item: RowResult, name: str) -> Iterator[Html]:
@@ -111,11 +121,16 @@ def _cells(item: RowResult, name: str) -> Iterator[Html]:
     yield tag("td", tag("div", row.about, class_="about"), *faults, class_="what")
     yield tag("td", badge(judged.outcome))
     yield tag("td", "; ".join(expected(row.expect)), class_="asked")
+    yield from found(judged)
+    yield tag("td", _verdict(item))
+
+
+def found(judged: Judged) -> Iterator[Html]:
+    """Yield the cells of what told of a fault and what came of it."""
     yield tag("td", *_told(judged), class_="who")
     for cell in _numbers(judged):
         yield tag("td", cell, class_="number")
     yield tag("td", _path(judged.levels) or "-", class_="path")
-    yield tag("td", _verdict(item))
 
 
 def _told(judged: Judged) -> Iterator[Html | str]:

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 from avrt.metrics.campaign import coverage
 from avrt.metrics.probability import CONFIDENCE
 from avrt.model.campaign import OUTCOMES
-from avrt.report.page.campaign.course import short
-from avrt.report.page.campaign.rows import badge, written
+from avrt.report.page.campaign.course import legend
+from avrt.report.page.campaign.rows import (
+    NUMBERS,
+    badge,
+    found,
+    over_time,
+    runs_table,
+    written,
+)
 from avrt.report.page.markup import Html, section, table, tag
 from avrt.units import NS_PER_S
 
@@ -21,12 +28,13 @@ if TYPE_CHECKING:
 
 HARMFUL_MAX = 200
 ALARMS_MAX = 200
+PAIR_COLUMNS = ("rows", "faults", "class", "told by")
 
 
 def coverage_section(rows: Sequence[RowResult]) -> Html:
     """Return how many injections were told of, by what was to tell."""
-    found = coverage(rows)
-    if not found:
+    counted = coverage(rows)
+    if not counted:
         return Html("")
     what = (
         "Injections that something had to tell of, known gaps left aside, and of how many it did "
@@ -50,7 +58,7 @@ def coverage_section(rows: Sequence[RowResult]) -> Html:
             f"{item.share.low:.1%} \u2013 {item.share.high:.1%}",
             _interval(item.share),
         ]
-        for item in found
+        for item in counted
     ]
     return section("page.coverage", "Coverage", tag("p", what, class_="quiet"), table(head, cells))
 
@@ -84,25 +92,26 @@ def pairs_section(pairs: Sequence[PairResult]) -> Html:
     ]
     harmful = [pair for pair in pairs if pair.is_harmful]
     if harmful:
-        parts.append(_harmful(harmful[:HARMFUL_MAX]))
+        parts += _harmful(harmful[:HARMFUL_MAX])
     return section("page.pairs", "Pairs", *parts)
 
 
-def _harmful(pairs: Sequence[PairResult]) -> Html:
-    head = ["rows", "class", "faults", "told by", "after", "lost", "wrong", "largest gap"]
-    cells: list[list[str]] = []
+def _harmful(pairs: Sequence[PairResult]) -> list[Html]:
+    columns = len(PAIR_COLUMNS) + len(NUMBERS) + 1
+    bodies: list[Html] = []
     for pair in pairs:
         judged = pair.judged
         faults = [tag("code", written(fault)) for fault in pair.faults]
-        why = [tag("div", judged.crash)] if judged.crash else []
-        told = "nothing" if judged.detected is None else judged.detected.by
-        after = "-" if judged.detected_ns is None else short(judged.detected_ns)
-        what = tag("div", *faults, *why, class_="what")
-        numbers = (str(judged.lost), str(judged.incorrect), short(judged.gap_ns))
-        cells.append(
-            [tag("b", " and ".join(pair.rows)), badge(judged.outcome), what, told, after, *numbers]
+        cells = (
+            tag("th", " and ".join(pair.rows), scope="rowgroup"),
+            tag("td", *faults, class_="what"),
+            tag("td", badge(judged.outcome)),
+            *found(judged),
         )
-    return table(head, cells, text_columns=4)
+        why = [f"{judged.crash}."] if judged.crash else []
+        course = over_time(judged, columns, why)
+        bodies.append(tag("tbody", tag("tr", *cells), course, class_="run"))
+    return [legend(), runs_table(PAIR_COLUMNS, ("levels",), bodies)]
 
 
 def clean_section(clean: CleanResult | None) -> Html:
@@ -120,8 +129,8 @@ def clean_section(clean: CleanResult | None) -> Html:
     parts = [tag("p", what, class_="quiet"), tag("dl", *figures, class_="figures")]
     if clean.alarms:
         cells = [
-            [str(seed), f"{found.at_ns / NS_PER_S:.3f} s", found.by, found.what]
-            for seed, found in clean.alarms[:ALARMS_MAX]
+            [str(seed), f"{alarm.at_ns / NS_PER_S:.3f} s", alarm.by, alarm.what]
+            for seed, alarm in clean.alarms[:ALARMS_MAX]
         ]
         parts.append(table(["seed of the drive", "at", "told by", "what"], cells, text_columns=4))
     return section("page.clean", "Clean drives", *parts)

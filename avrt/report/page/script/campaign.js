@@ -1,7 +1,7 @@
 // Which runs are shown: those of one kind, and always the one that the address names.
 
 const choices = [...document.querySelectorAll(".filter button")];
-const shownRuns = [...document.querySelectorAll("tbody.run")];
+const shownRuns = [...document.querySelectorAll("tbody.run[data-kinds]")];
 
 /** Show the runs of a kind; "" is all. */
 function showKind(kind) {
