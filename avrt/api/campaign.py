@@ -13,6 +13,7 @@ from avrt.api.pipeline import Pipeline
 from avrt.api.preparation import built, calibrated
 from avrt.api.raw_messages import RawMessages
 from avrt.config.campaign import LoadedCampaign
+from avrt.drivers.conditions import read_conditions
 from avrt.drivers.hosts import fit_to_host
 from avrt.drivers.inject.campaign import Campaign, clean
 from avrt.drivers.inject.held import HeldLog, held
@@ -46,6 +47,7 @@ class FaultCampaign:
 
     def __init__(self, loaded: LoadedCampaign) -> None:
         self.spec = loaded.spec
+        self._file = Path(loaded.pipeline.path)
         self._pipeline = Pipeline.of(loaded.pipeline)
 
     @classmethod
@@ -56,6 +58,19 @@ class FaultCampaign:
             SpecError: says in one line where and what is wrong.
         """
         return cls(LoadedCampaign(Path(path)))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What its runs read, besides the campaign's own file."""
+        log = self.spec.drive.log
+        return (self._file, *([Path(log)] if log else []))
+
+    def conditions(self) -> dict[str, str]:
+        """Return what it runs on and with, as text."""
+        spec, drive = self.spec, self.spec.drive
+        fed = drive.log or f"{drive.scene}, {drive.seconds:g} s, seed {drive.seed}"
+        what = f"{spec.pipeline.name} ({self._file.name})"
+        return read_conditions(campaign=spec.name, pipeline=what, drive=fed)
 
     def run(
         self,

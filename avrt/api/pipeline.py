@@ -9,6 +9,7 @@ from avrt.analysis.planner import planned
 from avrt.api.arguments import check_loops, hang_timeout_ns, lasting_ns, wall_clock
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
+from avrt.config.redundancy import check_copies
 from avrt.errors import FaultError, InputError, SpecError
 from avrt.exec.runner import guarded
 from avrt.model.levels import as_variant
@@ -124,7 +125,14 @@ class Pipeline:
                 for one in (item, *(as_variant(item, variant) for variant in item.variants)):
                     if one.run or one.name in self._targets:
                         self._bind(one, binding.check_target, binding.check_binding)
+            if stage.redundancy is not None and stage.redundancy.runs:
+                self._check_copies(stage)
         return spec
+
+    def _check_copies(self, stage: StageSpec) -> None:
+        copies = [stage.copy(number) for number, _ in enumerate(stage.task_names)]
+        folder = None if self.loaded is None else Path(self.loaded.path).parent
+        self.placed(lambda: check_copies(stage, [binding.returned(c, folder) for c in copies]))
 
     def build(self) -> dict[str, BoundStage]:
         """Return one fresh instance per task: one a stage, or one a copy of a redundant stage.

@@ -1,4 +1,4 @@
-"""Execution times of a pipeline's stages on a recorded log, and the file that keeps them."""
+"""What a pipeline's stages take on a recorded log, how far their copies differ; and its file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from avrt.api.arguments import check_loops, hang_timeout_ns
+from avrt.api.replay import Replay
 from avrt.errors import SpecError
 from avrt.metrics.extremes import worst_case
-from avrt.report.profile import Profile, StageProfile
+from avrt.report.profile import CopiesProfile, Profile, StageProfile
+from avrt.safety.calibration import MeasuringVoter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     from avrt.api.pipeline import Pipeline
     from avrt.api.report import Report
+    from avrt.model.spec import StageSpec
+    from avrt.safety.calibration import Spread
+    from avrt.safety.rules import Test
 
 ENDLESS = 1 << 30
 
@@ -29,11 +35,21 @@ def profile(
 ) -> tuple[Profile, Report]:
     """Replay a log under measured timing, one stage at a time; return what stages took.
 
+    Of stages with copies also how far the outputs of these lay apart; all of them are let agree.
+
     Raises:
         SpecError: the pipeline or an argument is wrong.
         InputError: the log cannot be used at all.
     """
-    report = pipeline.replay(log, timing="measured", loops=loops, progress=progress)
+    voters: dict[str, MeasuringVoter] = {}
+
+    def made(stage: StageSpec, accept: Test | None) -> MeasuringVoter:
+        voters[stage.name] = MeasuringVoter(stage, accept)
+        return voters[stage.name]
+
+    check_loops(loops)
+    replay = Replay(pipeline, log, None, "measured", None, loops, voter=made)
+    report = replay.run(hang_timeout_ns(None), progress, force=False)
     summary = report.summary
     stages: dict[str, StageProfile] = {}
     for spec in summary.pipeline.stages:
@@ -48,11 +64,26 @@ def profile(
             figures.host_execution_by_shape,
             worst_case(times.values),
             figures.first_fault,
+            _copies(spec, voters[spec.name].spread) if spec.name in voters else None,
         )
     damage = list(summary.damage)
     if summary.interrupted:
         damage.append("interrupted before the end of the log")
     return Profile(summary.pipeline.name, stages, summary.conditions, damage), report
+
+
+def _copies(stage: StageSpec, spread: Spread) -> CopiesProfile:
+    assert stage.redundancy is not None
+    runs = stage.redundancy.runs
+    calibrated = {spread.by: spread.calibrated}
+    return CopiesProfile(
+        runs,
+        spread.frames,
+        spread.unlike,
+        spread.largest,
+        calibrated.get("tolerance"),
+        calibrated.get("within"),
+    )
 
 
 def write_profile(found: Profile, path: Path) -> None:

@@ -17,6 +17,7 @@ from avrt.api.preparation import (
     recording,
 )
 from avrt.api.report import Report
+from avrt.drivers.ballots import voter_of
 from avrt.drivers.conditions import read_conditions
 from avrt.drivers.execution import MeasuredTiming, ModelTiming, RecordedTiming
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from avrt.api.pipeline import Pipeline
+    from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """A log about to be replayed through a pipeline; see `Pipeline.replay` for the arguments."""
+    """A log about to be replayed through a pipeline; see `Pipeline.replay` for the arguments.
 
-    def __init__(
+    `voter` makes the voter of a redundant stage.
+    """
+
+    def __init__(  # noqa: PLR0913 - as the method has them
         self,
         pipeline: Pipeline,
         log: str | Path,
@@ -52,6 +57,8 @@ class Replay:
         timing: str | None,
         wall: WallClock | None,
         loops: int,
+        *,
+        voter: MakeVoter = voter_of,
     ) -> None:
         self._pipeline = pipeline
         self._log = Path(log)
@@ -60,6 +67,7 @@ class Replay:
         self._recorded = timing_run(timing)
         self._wall = wall
         self._loops = loops
+        self._voter = voter
 
     def run(
         self,
@@ -114,6 +122,7 @@ class Replay:
                         hang_timeout_ns=hang_timeout_ns,
                         progress=progress,
                         watch=watch,
+                        voter=self._voter,
                     )
                 )
                 summary = _summary(spec, log, result, costs, conditions)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.cli.output import add_json_option, progress_words, show, show_json, stdout_kept
+from avrt.cli.page import add_page_option, check_page
 from avrt.config.schema import campaign_schema
 from avrt.errors import SpecError
 
@@ -46,6 +47,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="run N frames without faults instead: nothing may tell of one",
     )
+    add_page_option(parser)
     add_json_option(parser)
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of campaign files, for editors"
@@ -61,12 +63,15 @@ def run(options: Namespace) -> int:
         options.refuse("give a CAMPAIGN, or --schema")
     from avrt.api.campaign import FaultCampaign  # noqa: PLC0415 - brings torch
     from avrt.report.campaign import campaign_data, render_campaign  # noqa: PLC0415
+    from avrt.report.page.campaign import write_campaign_page  # noqa: PLC0415
 
     if options.pairs and options.clean:
         raise SpecError("give either --pairs or --clean")
     if (options.pairs or options.clean) and (options.row or options.repeat != 1):
         raise SpecError("pairs and clean drives have no rows of their own; drop --row and --repeat")
     campaign = FaultCampaign.load(options.campaign)
+    if options.report is not None:
+        check_page(options.report, options.campaign, *campaign.files)
     title = options.campaign.name
     with (
         stdout_kept(clean=options.json),
@@ -80,6 +85,8 @@ def run(options: Namespace) -> int:
             frames=options.clean,
             progress=progress,
         )
+    if options.report is not None:
+        write_campaign_page(options.report, result, campaign.conditions())
     if options.json:
         show_json(campaign_data(result))
     else:

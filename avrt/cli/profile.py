@@ -21,7 +21,9 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "profile",
         help="measure what every stage takes on a recorded log",
         description="Measure the execution times of every stage on a recorded log, one stage at a "
-        "time, warm-up and first job apart; with a probabilistic wcet where its assumptions hold.",
+        "time, warm-up and first job apart; with a probabilistic wcet where its assumptions hold. "
+        "Of stages with copies also how far the outputs of these lie apart: what their tolerance "
+        "may be taken from.",
     )
     parser.add_argument("log", type=Path, metavar="LOG")
     parser.add_argument(

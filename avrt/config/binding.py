@@ -93,6 +93,18 @@ def check_binding(stage: StageSpec, folder: Path | None = None) -> None:
     check_target(stage, _resolve_stage(stage, folder))
 
 
+def returned(stage: StageSpec, folder: Path | None = None) -> str:
+    """Return what the stage that `run` names says it returns, as written; "" if it does not."""
+    found = _resolve_stage(stage, folder)
+    function = found.function if isinstance(found, FunctionStage) else found
+    process = getattr(function, "process", function)
+    assert callable(process)
+    told: object = inspect.signature(process).return_annotation
+    if told is inspect.Signature.empty:
+        return ""
+    return told if isinstance(told, str) else getattr(told, "__name__", str(told))
+
+
 def build_target(stage: StageSpec, target: object) -> BoundStage:
     """Return the stage that a class or function makes, as `build` does."""
     check_target(stage, target)

@@ -1,14 +1,19 @@
 """The key `redundancy` of a stage: how often it runs, and how its outputs are voted on.
 
 Copies of the same code agree on the same wrong output. So all of them in one failure domain are
-refused unless the file says so: `one_domain: true`.
+refused unless the file says so: `one_domain: true`. Copies of different code compute in different
+orders and precisions, so how far healthy ones differ has to be said, or to be measured: `tolerance`
+and `within` are a number, or a file of `avrt profile -o`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal, cast
 
+from avrt.config.node import Node
+from avrt.config.profile import read_allowance
 from avrt.config.reader import (
     Key,
     boolean,
@@ -21,12 +26,20 @@ from avrt.config.reader import (
 )
 from avrt.config.reference import reference
 from avrt.config.shape import TEXT, list_of
+from avrt.errors import SpecError
 from avrt.model.spec import RedundancySpec
 
 if TYPE_CHECKING:
-    from avrt.config.node import Node
+    from collections.abc import Iterable
 
+    from avrt.model.spec import StageSpec
+
+BY_NUMBERS = ("tolerance", "number", "angle")
+"""Votes that compare numbers, whatever the outputs are."""
 COPIES = range(2, 10)
+MEASURED: tuple[Literal["tolerance", "within"], ...] = ("tolerance", "within")
+MEANT = re.compile(r"\b(Tracks|Plan)\b")
+"""What vote `kind` compares by what it means, as annotations have it."""
 ONLY_FOR = {
     "tolerance": ("kind", "tolerance", "number"),
     "within": ("number", "angle"),
@@ -35,14 +48,21 @@ ONLY_FOR = {
 }
 
 
-def redundancy(node: Node) -> RedundancySpec:
-    """Return how a stage is replicated.
+def redundancy(node: Node, stage: str, device: str) -> RedundancySpec:
+    """Return how a stage is replicated, which runs on a device.
 
     Raises:
-        SpecError: a key is wrong, or all copies run the same code and the file does not say so.
+        SpecError: a key is wrong, all copies run the same code and the file does not say so, or
+            they run different code and it does not say by how much their outputs may differ.
     """
-    spec = build(RedundancySpec, section(node, REDUNDANCY_KEYS))
+    values = section(node, REDUNDANCY_KEYS)
     keys = node.mapping()
+    runs = cast("tuple[str, ...]", values.get("runs", ()))
+    for allowance in MEASURED:
+        if isinstance(values.get(allowance), Node):
+            found = read_allowance(keys[allowance], stage, device, runs, allowance)
+            values[allowance] = found
+    spec = build(RedundancySpec, values)
     if spec.runs and len(spec.runs) != spec.copies:
         what = f"expected one for each of the {spec.copies} copies, found {len(spec.runs)}"
         raise keys["runs"].fail(what)
@@ -56,7 +76,41 @@ def redundancy(node: Node) -> RedundancySpec:
             "all of them: give different 'runs' or 'devices', or accept it with 'one_domain: true'"
         )
         raise node.fail(what)
+    if len(set(spec.runs)) > 1 and spec.vote in BY_NUMBERS and not keys.keys() & set(MEASURED):
+        raise node.fail(_unmeasured("within" if spec.vote in ONLY_FOR["within"] else "tolerance"))
     return spec
+
+
+def homes_of(node: Node) -> tuple[str, ...]:
+    """Return where the copies of a stage belong, if that is said."""
+    given = node.mapping() if isinstance(node.value, dict) else {}
+    return _devices(given["devices"]) if "devices" in given else ()
+
+
+def check_copies(stage: StageSpec, returned: Iterable[str]) -> None:
+    """Refuse copies of different code of which nothing says by how much their outputs may differ.
+
+    Args:
+        stage: a redundant stage that is voted on by what its outputs are.
+        returned: what each copy says that it returns, as it is written there.
+
+    Raises:
+        SpecError: they do not all return what is compared by what it means, and there is no
+            tolerance.
+    """
+    spec = stage.redundancy
+    if spec is None or spec.vote != "kind" or len(set(spec.runs)) <= 1:
+        return
+    if spec.tolerance is None and not all(MEANT.search(text) for text in returned):
+        more = "; where they return Tracks or Plan, let each say so: -> Plan"
+        raise SpecError(_unmeasured("tolerance") + more, ("stages", stage.name, "redundancy"))
+
+
+def _unmeasured(key: str) -> str:
+    return (
+        f"its copies run different code, so healthy ones differ: say by how much with {key!r}; to "
+        "measure it, give any number, run avrt profile -o FILE, and write FILE in its place"
+    )
 
 
 def _copies(node: Node) -> int:
@@ -66,14 +120,18 @@ def _copies(node: Node) -> int:
     return copies
 
 
-def _share(node: Node) -> float:
+def _share(node: Node) -> float | Node:
+    if isinstance(node.value, str):
+        return node
     found = _number(node)
     if not 0 < found < 1:
         raise node.fail(f"expected a share between 0 and 1, such as 1e-5, found {node.shown}")
     return found
 
 
-def _within(node: Node) -> float:
+def _within(node: Node) -> float | Node:
+    if isinstance(node.value, str):
+        return node
     found = _number(node)
     if not 0 <= found < math.inf:
         raise node.fail(f"expected a number of 0 or more, found {node.shown}")
@@ -118,16 +176,17 @@ REDUNDANCY_KEYS = (
         "tolerance",
         "tolerance",
         _share,
-        about="by what share of an array's largest magnitude its numbers may differ; 1e-5 unless "
-        "given",
-        shape={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        about="by what share of an array's largest magnitude its numbers may differ, or a file of "
+        "avrt profile -o that says so; 1e-5 unless given",
+        shape={"anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, TEXT]},
     ),
     Key(
         "within",
         "within",
         _within,
-        about="by how much a number or an angle may differ, in its own unit; 0 unless given",
-        shape={"type": "number", "minimum": 0},
+        about="by how much a number or an angle may differ, in its own unit, or a file of avrt "
+        "profile -o that says so; 0 unless given",
+        shape={"anyOf": [{"type": "number", "minimum": 0}, TEXT]},
     ),
     Key(
         "safe",

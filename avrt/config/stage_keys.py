@@ -29,11 +29,11 @@ from avrt.config.reader import (
     ratio,
     section,
 )
-from avrt.config.redundancy import REDUNDANCY_KEYS, redundancy
+from avrt.config.redundancy import REDUNDANCY_KEYS, homes_of, redundancy
 from avrt.config.reference import reference
 from avrt.config.shape import AT_LEAST_ONE, LASTING, NAME, TEXT, by_name, list_of, object_of, whole
 from avrt.model.ladder import VariantSpec
-from avrt.model.spec import Criticality, InputSpec, RedundancySpec, SegmentSpec, StageSpec, SyncSpec
+from avrt.model.spec import Criticality, InputSpec, SegmentSpec, StageSpec, SyncSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,9 +57,9 @@ def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec
     if isinstance(segments, tuple):
         values.setdefault("device", segments[0].device)
         values.setdefault("wcet_ns", sum(segment.wcet_ns for segment in segments))
-    redundant = values.get("redundancy")
-    if isinstance(redundant, RedundancySpec) and redundant.devices:
-        values.setdefault("device", redundant.devices[0])
+    copies = values.get("redundancy")
+    if isinstance(copies, Node) and (homes := homes_of(copies)):
+        values.setdefault("device", homes[0])
     if "device" not in values:
         values["device"] = _only_device(node, devices)
     inputs = values.get("inputs", ())
@@ -69,6 +69,8 @@ def read_stage(stage_name: str, node: Node, devices: Sequence[str]) -> StageSpec
     if isinstance(profile, Node):
         device = str(values["device"])
         values["profile_ns"] = read_times(profile, stage_name, device, profile.folder)
+    if isinstance(copies, Node):
+        values["redundancy"] = redundancy(copies, stage_name, str(values["device"]))
     misses = values.pop("misses", None)
     if isinstance(misses, tuple):
         values["misses_max"], values["window_jobs"] = misses
@@ -302,7 +304,7 @@ STAGE_KEYS = (
     Key(
         "redundancy",
         "redundancy",
-        redundancy,
+        later,
         about="runs several times for each release, and one decision is made over the outputs",
         shape=object_of(REDUNDANCY_KEYS),
     ),

@@ -11,7 +11,7 @@ import logging
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from avrt.errors import CORRUPTED, FaultError
 from avrt.exec.runner import guarded
@@ -25,12 +25,20 @@ if TYPE_CHECKING:
 
     from avrt.drivers.draft import Draft
     from avrt.model.commands import Vote
-    from avrt.model.spec import PipelineSpec
+    from avrt.model.spec import PipelineSpec, StageSpec
     from avrt.payload.digest import Digest
+    from avrt.safety.rules import Test
     from avrt.safety.vote import Abstains
     from avrt.safety.voter import Answer
 
+    MakeVoter: TypeAlias = Callable[[StageSpec, Test | None], Voter]
+
 log = logging.getLogger("avrt.drivers")
+
+
+def voter_of(stage: StageSpec, accept: Test | None) -> Voter:
+    """Return the voter of a redundant stage, given its acceptance test, if it has one."""
+    return Voter(rules_of(stage, accept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class Ballots:
         accepts: the acceptance test of each stage, None where there is none.
         keep: takes the draft of a new message, and returns its handle.
         digest: makes the digest that drafts carry of their payload; None for none.
+        make: makes the voter of a stage.
 
     Attributes:
         voters: by stage.
@@ -67,14 +76,14 @@ class Ballots:
     def __init__(
         self,
         spec: PipelineSpec,
-        accepts: Mapping[str, Callable[[object, object | None], bool] | None],
+        accepts: Mapping[str, Test | None],
         keep: Callable[[Draft], int],
         digest: Digest | None,
+        *,
+        make: MakeVoter = voter_of,
     ) -> None:
         redundant = [stage for stage in spec.stages if stage.redundancy is not None]
-        self.voters = {
-            stage.name: Voter(rules_of(stage, accepts.get(stage.name))) for stage in redundant
-        }
+        self.voters = {stage.name: make(stage, accepts.get(stage.name)) for stage in redundant}
         self._replica = {
             task: (stage.name, copy)
             for stage in redundant

@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from avrt.drivers.ballots import voter_of
 from avrt.drivers.prefetch import prefetched
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.result import RunResult
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from avrt.config.binding import BoundStage
+    from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
     from avrt.drivers.wall import WallClock
     from avrt.exec.process import Interrupts
@@ -54,6 +56,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     hang_timeout_ns: int = HANG_TIMEOUT_NS,
     progress: Callable[[int], None] | None = None,
     watch: Watch | None = None,
+    voter: MakeVoter = voter_of,
 ) -> RunResult:
     """Run a log through a pipeline.
 
@@ -67,6 +70,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         hang_timeout_ns: host time after which a stage counts as hung.
         progress: told the pipeline time of each message.
         watch: told each call of the kernel.
+        voter: makes the voter of a redundant stage.
 
     Raises:
         SpecError: the pipeline needs something that replay cannot do, or a stage cannot warm up.
@@ -80,7 +84,9 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     write = None if record is None else recorder.journal
     journal = Journal(write, result.listen, both(result.figures.watch, watch))
     host_ns = None if clock is None else clock.at_ns
-    worker = StageWorker(spec, stages, timing, result.figures, recorder, hang_timeout_ns, host_ns)
+    worker = StageWorker(
+        spec, stages, timing, result.figures, recorder, hang_timeout_ns, host_ns, voter=voter
+    )
     try:
         worker.warm()
         with _ahead(log, clock) as items, frozen_garbage(), worker.interrupts:

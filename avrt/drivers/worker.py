@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from avrt.drivers.ballots import Ballots
+from avrt.drivers.ballots import Ballots, voter_of
 from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape, message_of
 from avrt.drivers.gate import Gate
 from avrt.drivers.takeovers import Takeovers
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from avrt.config.binding import BoundStage
+    from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.draft import Inputs
     from avrt.drivers.execution import Timing
     from avrt.drivers.recorder import Recorder
@@ -93,6 +94,7 @@ class StageWorker:
         *,
         digested: bool = True,
         keeps: bool = False,
+        voter: MakeVoter = voter_of,
     ) -> None:
         """Start the stages' streams.
 
@@ -100,7 +102,7 @@ class StageWorker:
         `host_ns` turns readings of the host's clock into pipeline time; None in virtual time, where
         work ends when its end is reported. `prepare` sets each stream's thread up. `digested` says
         whether a digest of all payloads is made, `keeps` whether streams keep checkpoints for those
-        that are made anew.
+        that are made anew, `voter` makes the voter of a redundant stage.
         """
         self._stages = {task: stage for stage in spec.stages for task in stage.task_names}
         self._timing = timing
@@ -127,7 +129,7 @@ class StageWorker:
         sole = [stage for stage in spec.stages if stage.redundancy is None]
         self._sole = SoleOutputs({stage.name: stages[stage.name].accepts for stage in sole})
         self._digest = digest_of if digested else checksum_of if spec.checksums else None
-        self._ballots = Ballots(spec, accepts, self._keep, self._digest)
+        self._ballots = Ballots(spec, accepts, self._keep, self._digest, make=voter)
         self._frames = {task: stages[task].output_frame for task in self._stages}
         self._spec = spec
         self._prepare = prepare

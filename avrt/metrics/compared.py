@@ -2,31 +2,39 @@
 
 Outputs of critical stages are matched by their capture time, to half of their usual step, so that a
 stamp may jitter. One is
-* good, if it is what the golden run published for that time, or rests on newer inputs, or was made
-  at a level of the ladder that runs its stage, or one before it, in another way;
-* told, if it says itself that it is less: held, made without an input, or resting on older inputs;
+* good, if it is what the golden run published for that time, or rests on newer inputs;
+* other, if it was made at a level of the ladder that runs its stage, or one before it, in another
+  way: it is not compared, and counts as good;
+* less, if it says so itself: held, made without an input, or resting on older inputs;
 * wrong, if it rests on the same inputs and its payload differs beyond what its kind allows, or if
-  its stamps are of a time that the golden run has no output of, or that has not come yet.
+  its stamps are of a time that the golden run has no output of, or that has not come yet;
+* lost, if it is one that the golden run published and that is missing, while its stage runs as it
+  did there.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from avrt.metrics.observed import QUALITIES, Course
 
-    from avrt.metrics.observed import Observed, Output, Rules
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from avrt.metrics.observed import Observed, Output, Quality, Rules
+
+COUNTED_GOOD: tuple[Quality, ...] = ("good", "other")
 
 
 class Compared:
     """The outputs of a run with faults, each against its counterpart.
 
     Attributes:
-        told_ns, wrong_ns: when such outputs were published, from the injection on.
-        lost_ns: when the golden run published those that are missing.
+        outputs: of each stage, when those of each quality were published, and for what is lost,
+            when the golden run published it; what is before the injection is good.
         recovered_ns: from the injection until the outputs of all stages were good again; 0 if they
             always were, None if those of one never were.
         gaps_ns: times without an output of a stage that runs.
@@ -41,15 +49,22 @@ class Compared:
         entered = [(at_ns, level) for at_ns, level in faulty.levels if at_ns < self._end_ns]
         self._levels = [(0, rules.first), *entered]
         self.recovered_ns: int | None = 0
-        self.told_ns: list[int] = []
-        self.wrong_ns: list[int] = []
-        self.lost_ns: list[int] = []
+        self.outputs: dict[str, dict[Quality, array[int]]] = {}
         self.gaps_ns: list[int] = []
         self.silence_ns = 0
         for stage, known in golden.outputs.items():
             found = faulty.outputs.get(stage, [])
             self._compare(stage, known, found)
             self._measure(stage, [output.publish_ns for output in found])
+
+    @property
+    def course(self) -> Course:
+        levels = self._levels if self._rules.first else []
+        return Course(self.outputs, levels, self._rules.last, self._end_ns)
+
+    def times_ns(self, quality: Quality) -> list[int]:
+        """Return when outputs of this quality were published, or were to be, stage by stage."""
+        return [at_ns for own in self.outputs.values() for at_ns in own[quality]]
 
     def _is_same(self, stage: str, at_ns: int) -> bool:
         """Whether a stage runs then as at the first level."""
@@ -59,48 +74,46 @@ class Compared:
     def _compare(self, stage: str, known: Sequence[Output], found: Sequence[Output]) -> None:
         near_ns = half_step_ns([output.capture_ns for output in known])
         by_capture, captures = _Nearest(known, near_ns), _Nearest(found, near_ns)
-        good: list[int] = []
-        bad: list[int] = []
+        own: dict[Quality, array[int]] = {quality: array("q") for quality in QUALITIES}
+        self.outputs[stage] = own
         for output in found:
-            if output.publish_ns >= self._since_ns:
-                into = self._kind(stage, output, by_capture.of(output.capture_ns))
-                (good if into is None else bad).append(output.publish_ns)
-                if into is not None:
-                    into.append(output.publish_ns)
-        lost = [
+            is_before = output.publish_ns < self._since_ns
+            quality = self._quality(stage, output, by_capture.of(output.capture_ns))
+            own["good" if is_before else quality].append(output.publish_ns)
+        own["lost"].extend(
             output.publish_ns
             for output in known
             if output.publish_ns >= self._since_ns
             and captures.of(output.capture_ns) is None
             and self._is_same(stage, output.publish_ns)
-        ]
-        self.lost_ns += lost
-        self._recover(good, [*bad, *lost])
+        )
+        self._recover(own)
 
-    def _recover(self, good_ns: Sequence[int], bad_ns: Sequence[int]) -> None:
+    def _recover(self, own: Mapping[Quality, Sequence[int]]) -> None:
         """Take in when a stage was good for the last time, and bad."""
+        bad_ns = [at_ns for q in QUALITIES if q not in COUNTED_GOOD for at_ns in own[q]]
         if self.recovered_ns is None or not bad_ns:
             return
-        after = [at_ns for at_ns in good_ns if at_ns > max(bad_ns)]
+        last_ns = max(bad_ns)
+        after = [at_ns for q in COUNTED_GOOD for at_ns in own[q] if at_ns > last_ns]
         if after:
             self.recovered_ns = max(self.recovered_ns, min(after) - self._since_ns)
         else:
             self.recovered_ns = None
 
-    def _kind(self, stage: str, output: Output, known: Output | None) -> list[int] | None:
-        """Return the list that an output belongs to; None for a good one."""
+    def _quality(self, stage: str, output: Output, known: Output | None) -> Quality:
         if output.degraded and not (known is not None and known.degraded):
-            return self.told_ns
+            return "less"
         if not self._is_same(stage, output.publish_ns):
-            return None
+            return "other"
         if known is None or any(o.newest_ns > output.publish_ns for o in output.origins.values()):
-            return self.wrong_ns
+            return "wrong"
         older, newer = self._other_inputs(output, known)
         if older:
-            return self.told_ns
+            return "less"
         if not newer and self._rules.differs(stage, known.payload, output.payload):
-            return self.wrong_ns
-        return None
+            return "wrong"
+        return "good"
 
     def _other_inputs(self, output: Output, known: Output) -> tuple[bool, bool]:
         """Tell whether an output rests on older inputs than the golden one, and on newer ones."""

@@ -26,7 +26,7 @@ from avrt.metrics.compared import Compared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from avrt.metrics.observed import Detection, Observed, Rules
+    from avrt.metrics.observed import Course, Detection, Observed, Rules
     from avrt.model.campaign import Outcome
 
 
@@ -39,6 +39,7 @@ class Judged:
         recovered_ns: until all outputs were good again: 0 if all were, None if never.
         gap_ns: the longest time without an output of a critical stage that runs, from then on.
         levels: those that were entered.
+        course: the same over time.
     """
 
     outcome: Outcome
@@ -50,7 +51,8 @@ class Judged:
     incorrect: int
     gap_ns: int
     levels: tuple[str, ...]
-    crash: str = ""
+    crash: str
+    course: Course
 
 
 def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
@@ -61,18 +63,20 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     first = min(told, key=lambda d: d.at_ns, default=None)
     seen = Compared(golden, faulty, rules, since_ns)
     told_ns = sorted(d.at_ns for d in told)
-    is_silent = any(not _is_told(at_ns, told_ns, faulty.injected_ns) for at_ns in seen.wrong_ns)
+    wrong_ns = seen.times_ns("wrong")
+    is_silent = any(not _is_told(at_ns, told_ns, faulty.injected_ns) for at_ns in wrong_ns)
     return Judged(
         _outcome(faulty, seen, rules, is_silent=is_silent),
         min(faulty.injected_ns, default=None),
         first,
         None if first is None else first.at_ns - since_ns,
         seen.recovered_ns,
-        len(seen.lost_ns),
-        len(seen.wrong_ns),
+        len(seen.times_ns("lost")),
+        len(wrong_ns),
         max(seen.gaps_ns, default=0),
         tuple(level for _, level in faulty.levels),
         faulty.crash,
+        seen.course,
     )
 
 
@@ -91,7 +95,7 @@ def _outcome(faulty: Observed, seen: Compared, rules: Rules, *, is_silent: bool)
         (seen.silence_ns > rules.silent_ns, "hang"),
         (is_silent, "silent_corruption"),
         (is_stopped, "safe_stop"),
-        (bool(levels or seen.told_ns) or seen.recovered_ns is None, "degraded"),
-        (bool(seen.lost_ns or seen.wrong_ns), "recovered"),
+        (bool(levels or seen.times_ns("less")) or seen.recovered_ns is None, "degraded"),
+        (bool(seen.times_ns("lost") or seen.times_ns("wrong")), "recovered"),
     )
     return next((outcome for holds, outcome in cases if holds), "masked")

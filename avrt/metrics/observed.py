@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from avrt.model.campaign import Detector
     from avrt.model.message import Message, Origin
 
     Differs = Callable[[str, object, object], bool]
+
+Quality = Literal["good", "other", "less", "wrong", "lost"]
+QUALITIES: tuple[Quality, ...] = ("good", "other", "less", "wrong", "lost")
+"""What becomes of an output, as `compared` tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,24 @@ class Observed:
     injected_ns: list[int] = field(default_factory=list)
     crash: str = ""
     digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A run with faults over time.
+
+    Attributes:
+        outputs: of each critical stage, when outputs of each quality were published, or were to be.
+        levels: at which level of the ladder it was from when on, the first one from 0; empty where
+            there is no ladder.
+        last: the last level of the ladder, at which it stops.
+        end_ns: when the golden run published for the last time.
+    """
+
+    outputs: Mapping[str, Mapping[Quality, Sequence[int]]]
+    levels: Sequence[tuple[int, str]]
+    last: str
+    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -161,8 +161,9 @@ def _row(item: RowResult) -> dict[str, object]:
 
 
 def _judged(judged: Judged) -> dict[str, object]:
-    found = asdict(judged)
-    detected = found.pop("detected")
+    found = {item.name: getattr(judged, item.name) for item in fields(judged)}
+    del found["course"]
+    detected = None if judged.detected is None else asdict(judged.detected)
     return {**found, "levels": list(judged.levels), "detected": detected}
 
 

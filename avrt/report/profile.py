@@ -28,6 +28,46 @@ COLUMNS = ("min", *PERCENTILES, "high-water mark", "wcet", "warm-up", "first job
 
 
 @dataclass(frozen=True, slots=True)
+class CopiesProfile:
+    """How far outputs of the copies of one stage lay apart, all of them healthy.
+
+    Attributes:
+        runs: what each ran; empty where all ran the stage's `run`.
+        frames: in which all gave an output; `unlike` those in which more than numbers differed.
+        largest: the largest distance of two outputs of one frame.
+        tolerance, within: what these keys are to say after that; None where the stage is not voted
+            on by them.
+    """
+
+    runs: tuple[str, ...]
+    frames: int
+    unlike: int
+    largest: float
+    tolerance: float | None
+    within: float | None
+
+    def data(self) -> dict[str, object]:
+        return {
+            "runs": list(self.runs),
+            "frames": self.frames,
+            "unlike": self.unlike,
+            "largest": self.largest,
+            "tolerance": self.tolerance,
+            "within": self.within,
+        }
+
+    @property
+    def told(self) -> str:
+        """All of it in words."""
+        keys = (("tolerance", self.tolerance), ("within", self.within))
+        means = next((f"{key} {value:.3g}" for key, value in keys if value is not None), "")
+        far = f"at most {self.largest:.3g}{'' if means else ' of what is allowed'} apart"
+        unlike = f", {self.unlike} differ by more than numbers" if self.unlike else ""
+        calibrated = f"; calibrated {means}" if means else ""
+        return f"outputs of its copies lie {far} in {self.frames} frames{unlike}{calibrated}"
+
+
+@dataclass(frozen=True, slots=True)
 class StageProfile:
     """Execution times of one stage, ns of host time.
 
@@ -37,6 +77,7 @@ class StageProfile:
         times: of all jobs but the first, in order.
         by_shape: the same by the size of the input.
         faulty: what went wrong first in a job, None if nothing did.
+        copies: how far outputs of its copies lay apart; None of a stage without any.
     """
 
     device: str
@@ -47,6 +88,7 @@ class StageProfile:
     by_shape: Mapping[str, Distribution]
     worst: WorstCase
     faulty: str | None
+    copies: CopiesProfile | None
 
     @property
     def high_water_ns(self) -> int | None:
@@ -73,6 +115,7 @@ class StageProfile:
             },
             "probabilistic_wcet": _worst(self.worst),
             "first_fault": self.faulty,
+            "copies": None if self.copies is None else self.copies.data(),
             "times_ns": list(self.times.values),
         }
 
@@ -130,6 +173,9 @@ class Profile:
             if high_ns is not None and high_ns > stage.wcet_ns:
                 what = f"the high-water mark {format_ns(high_ns)} is above its wcet"
                 yield Text(f"{name}: {what} {format_ns(stage.wcet_ns)}", style="red")
+            if stage.copies is not None:
+                wrong = stage.copies.unlike or not stage.copies.frames
+                yield Text(f"{name}: {stage.copies.told}", style="red" if wrong else "")
             if stage.faulty is not None:
                 yield Text(f"{name}: times of failed jobs are among them: {stage.faulty}", "red")
         for problem in self.damage:

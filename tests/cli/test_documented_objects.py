@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import avrt.metrics.extremes  # noqa: F401 - the first profile brings scipy.stats, 1 s
+from avrt.report.profile import CopiesProfile
 
 REPORT = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
 
@@ -139,7 +140,9 @@ def test_the_keys_of_the_comparison_object(comparison):
 
 def test_the_keys_of_the_profile_object(profile):
     documented = rows("A profile")
-    assert set(documented) - {"probabilistic_wcet", "shapes"} == set(profile)
+    assert set(documented) - {"probabilistic_wcet", "shapes", "copies"} == set(profile)
+    copies = CopiesProfile((), 0, 0, 0.0, None, None).data()
+    assert set(copies) - {"runs"} <= documented["copies"]
     stage = profile["stages"]["it"]
     assert set(stage) <= documented["stages"]
     assert set(stage["probabilistic_wcet"]) <= documented["probabilistic_wcet"]

@@ -108,6 +108,31 @@ def test_what_means_nothing_exits_2(call, campaign, arguments, told):
     assert told in done.err
 
 
+def test_a_page_says_what_the_table_says(call, campaign, tmp_path):
+    page, path = tmp_path / "page.html", campaign(row("S1", DROP), row("P3", RAISE))
+    plain = call("inject", path, "--json")
+    done = call("inject", path, "--json", "--report", page)
+    assert (done.code, done.data) == (0, plain.data)
+    told = page.read_text(encoding="utf-8")
+    assert 'id="S1"' in told
+    assert "where: stage.it, what: raise, frame: 3" in told
+    assert "All 2 runs are as expected." in told
+    for more, said in ((("--pairs", 2), "None of 2 pairs"), (("--clean", 8), "clean frames in 1")):
+        assert call("inject", path, *more, "--report", page).code == 0
+        assert said in page.read_text(encoding="utf-8")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_any_run(call, campaign, tmp_path):
+    path = campaign(row("S1", DROP))
+    log = next(tmp_path.glob("*.mcap"))
+    for place in (path, tmp_path / "small.yaml", log, tmp_path, tmp_path / "no" / "page.html"):
+        before = place.read_bytes() if place.is_file() else None
+        done = call("inject", path, "--report", place)
+        assert (done.code, done.out) == (2, "")
+        assert "page" in done.err
+        assert before is None or place.read_bytes() == before
+
+
 def test_a_log_that_is_missing_exits_4_and_a_campaign_that_is_2(call, campaign, tmp_path):
     done = call("inject", campaign(row("S1", DROP), log="nothing.mcap"))
     assert (done.code, "no such log" in done.err) == (4, True)

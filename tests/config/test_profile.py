@@ -1,6 +1,9 @@
 """Profiles in pipelines and scenarios: what is read of them, and what is said of wrong ones."""
 
+import math
+
 import pytest
+import yaml
 
 from avrt.config.pipeline import load
 from avrt.config.scenario import LoadedScenario
@@ -121,3 +124,68 @@ def test_a_missing_profile_is_told(folder):
     (folder / "p.yaml").unlink()
     with pytest.raises(SpecError, match=r"stages\.beat\.profile: cannot read .*No such file"):
         load(folder / "pipe.yaml")
+
+
+# By how much copies may differ
+
+
+COPIES = """\
+pipeline: one
+devices: {cpu: {type: cpu, slots: 3}, other: {type: simulated}}
+stages:
+  see:
+    run: "a:one"
+    device: cpu
+    period: 10 ms
+    wcet: 1 ms
+    deadline: 10 ms
+    redundancy: {copies: 2, runs: ["a:one", "a:two"], KEYS}
+"""
+
+
+def measured(**changed):
+    copies = {"runs": ["a:one", "a:two"], "frames": 1000, "unlike": 0, "largest": 0.001}
+    copies |= {"tolerance": 0.01, "within": None, **changed}
+    return yaml.safe_dump({"stages": {"see": {"device": "cpu", "copies": copies}}})
+
+
+@pytest.fixture
+def redundant(tmp_path):
+    """Return a function that loads the pipeline of a profile, and its redundancy."""
+
+    def make(profile, keys="tolerance: p.yaml"):
+        (tmp_path / "p.yaml").write_text(profile)
+        path = tmp_path / "pipe.yaml"
+        path.write_text(COPIES.replace("KEYS", keys))
+        return load(path).spec.stage("see").redundancy
+
+    return make
+
+
+def test_a_stage_has_the_tolerance_of_its_profile(redundant):
+    assert redundant(measured()).tolerance == 0.01
+    within = redundant(measured(tolerance=None, within=0.5), "vote: number, within: p.yaml")
+    assert (within.within, within.tolerance) == (0.5, None)
+
+
+@pytest.mark.parametrize(
+    ("profile", "told"),
+    [
+        ("stages: {}", "has no stage 'see'"),
+        ("stages: {see: 3}", "copies of see were not measured; profile a log with them"),
+        ("stages: {see: {device: cpu}}", "copies of see were not measured"),
+        (measured(runs=["a:one", "a:six"]), "other copies of see were measured; profile these"),
+        (measured().replace("cpu", "other"), "see was measured on 'other', and the stage runs on"),
+        (measured(frames=999), "see was measured in 999 frames, and 1000 are asked for"),
+        (measured(frames=None), "see was measured in None frames"),
+        (measured(unlike=7), "in 7 of 1000 frames copies of see differ by more than numbers"),
+        (measured(tolerance=None), "tolerance is not what outputs of see are compared by"),
+        (measured(tolerance=1.5), "a tolerance of 1.5 would let any outputs of see agree"),
+        (measured(tolerance=math.nan), "a tolerance of nan would let any"),
+    ],
+)
+def test_a_tolerance_that_means_nothing_is_refused(redundant, profile, told):
+    with pytest.raises(SpecError) as refused:
+        redundant(profile)
+    assert "pipe.yaml:10: stages.see.redundancy.tolerance: " in str(refused.value)
+    assert told in str(refused.value)

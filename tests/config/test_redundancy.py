@@ -1,8 +1,11 @@
 """The key `redundancy`: what it reads, and what it refuses."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from avrt.config.pipeline import from_keys
+from avrt.config.redundancy import check_copies
 from avrt.errors import SpecError
 from avrt.model.spec import RedundancySpec
 from avrt.safety.rules import rules_of
@@ -87,11 +90,40 @@ def test_each_way_to_vote_is_the_agreement_that_it_says(keys, a, b, agree):
 
 
 def test_what_is_safest_of_numbers_and_texts_is_declared():
-    slow = rules_of(read(copies=3, runs=RUNS, vote="number", safe="least")).agreement
+    slow = rules_of(read(copies=3, runs=RUNS, vote="number", within=0, safe="least")).agreement
     assert slow.settle([3.0, 2.0]) == 2.0
     signal = rules_of(read(copies=3, runs=RUNS, vote="choice", order=["red", "green"])).agreement
     assert signal.settle(["green", "red"]) == "red"
     assert signal.problem("blue") == "range"
+
+
+@pytest.mark.parametrize("vote", ["number", "angle", "tolerance"])
+def test_copies_of_different_code_say_by_how_much_numbers_may_differ(vote):
+    key = "tolerance" if vote == "tolerance" else "within"
+    with pytest.raises(SpecError, match=f"say by how much with '{key}'"):
+        read(copies=3, runs=RUNS, vote=vote)
+    read(copies=3, vote=vote, one_domain=True)
+    read(copies=3, runs=RUNS, vote=vote, **{key: 0.1})
+
+
+@pytest.mark.parametrize(
+    ("returned", "keys", "refused"),
+    [
+        (["Plan", "Plan | None", "avrt.payload.Plan"], {}, False),
+        (["Tracks"] * 3, {}, False),
+        (["Plan", "", "Plan"], {}, True),
+        (["Planner", "Plan", "Plan"], {}, True),
+        (["", "", ""], {"tolerance": 0.1}, False),
+        (["", "", ""], {"vote": "exact"}, False),
+        (["", "", ""], {"runs": ["a:one"] * 3, "one_domain": True}, False),
+    ],
+)
+def test_copies_of_different_code_return_what_is_compared_by_meaning_or_say_how_far(
+    returned, keys, refused
+):
+    stage = read(**{"copies": 3, "runs": RUNS, **keys})
+    with pytest.raises(SpecError, match="-> Plan") if refused else nullcontext():
+        check_copies(stage, returned)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +143,8 @@ def test_what_is_safest_of_numbers_and_texts_is_declared():
         ({"copies": 3, "runs": "a:b"}, "redundancy.runs", "a list of what each copy runs"),
         ({"copies": 3, "runs": RUNS, "vote": "most"}, "redundancy.vote", "kind, exact"),
         ({"copies": 3, "runs": RUNS, "tolerance": 0}, "redundancy.tolerance", "between 0 and 1"),
-        ({"copies": 3, "runs": RUNS, "tolerance": "x"}, "redundancy.tolerance", "between 0 and 1"),
+        ({"copies": 3, "runs": RUNS, "tolerance": [1]}, "redundancy.tolerance", "between 0 and 1"),
+        ({"copies": 3, "runs": RUNS, "tolerance": "x"}, "redundancy.tolerance", "cannot read x"),
         (
             {"copies": 3, "runs": RUNS, "vote": "exact", "tolerance": 0.1},
             "redundancy.tolerance",

@@ -54,8 +54,8 @@ def workers(monkeypatch):
     made = []
 
     class Spied(replay.StageWorker):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
+        def __init__(self, *arguments, **keys):
+            super().__init__(*arguments, **keys)
             self.messages_max = 0
             made.append(self)
 

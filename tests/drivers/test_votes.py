@@ -23,7 +23,7 @@ def voted(make_pipeline):
 
     def make(runs, slots=3, deadline="100 ms", **redundancy):
         pipeline = make_pipeline(slots=slots)
-        keys = {"copies": len(runs), "runs": runs, **redundancy}
+        keys = {"copies": len(runs), "runs": runs, "tolerance": 1e-5, **redundancy}
         pipeline.add(
             lambda cloud: cloud,
             name="see",
@@ -142,7 +142,7 @@ def test_at_the_deadline_outputs_do_not_depend_on_which_copy_is_quicker(make_pip
             wcet="5 ms",
             deadline="50 ms",
             publish="at_deadline",
-            redundancy={"copies": 3, "runs": runs},
+            redundancy={"copies": 3, "runs": runs, "tolerance": 1e-5},
         )
         pipeline.add(
             lambda seen: seen.payload, name="plan", inputs={"seen": "see"}, wcet="1 ms",
@@ -243,7 +243,7 @@ def test_nothing_is_kept_of_votes_that_are_over(
         inputs={"cloud": "lidar"},
         wcet="40 ms",
         deadline="60 ms",
-        redundancy={"copies": 3, "runs": RIGHT},
+        redundancy={"copies": 3, "runs": RIGHT, "tolerance": 1e-5},
         **keys,
     )
     pipeline.replay(make_drive(30), out=tmp_path / "run.mcap")

@@ -278,3 +278,33 @@ def test_coverage_counts_what_was_told_of_in_time_among_what_had_to_be():
     assert [(c.by, c.detected, c.injected) for c in found] == [("vote", 1, 2), ("anything", 0, 1)]
     assert found[0].share.low == pytest.approx(0.0126, abs=1e-4)
     assert found[0].share.high == pytest.approx(0.9874, abs=1e-4)
+
+
+# Over time
+
+
+def test_every_output_is_there_once_by_what_became_of_it():
+    wrong, less = output(4, "bad"), output(5, degraded=True)
+    faulty = run(with_outputs(_4=wrong, _5=less, _6=None), TOLD, [(750, "less")])
+    course = judge(GOLDEN, faulty, RULES).course
+    at = {quality: list(times_ns) for quality, times_ns in course.outputs["plan"].items()}
+    assert at == {
+        "good": [10, 110, 210, 310, 710],
+        "other": [810, 910],
+        "less": [510],
+        "wrong": [410],
+        "lost": [610],
+    }
+    assert list(course.levels) == [(0, "full"), (750, "less")]
+    assert (course.last, course.end_ns) == ("stop", 910)
+
+
+@given(observed, observed)
+def test_a_course_has_every_output_and_is_what_is_counted(golden, faulty):
+    found = judge(golden, faulty, RULES)
+    own = found.course.outputs["plan"]
+    published = sorted(at_ns for q, times_ns in own.items() if q != "lost" for at_ns in times_ns)
+    assert published == [output.publish_ns for output in faulty.outputs["plan"]]
+    assert (len(own["lost"]), len(own["wrong"])) == (found.lost, found.incorrect)
+    bad = [*own["less"], *own["wrong"], *own["lost"]]
+    assert (found.recovered_ns == 0) == (not bad)

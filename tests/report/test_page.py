@@ -13,7 +13,7 @@ from avrt.errors import SpecError
 from avrt.logs.record.run_file import RunFile
 from avrt.model.records import OUTCOMES
 from avrt.report.page import history, write_page, write_what_if_page
-from avrt.report.page.assembly import SCRIPTS, asset, script
+from avrt.report.page.assembly import CAMPAIGN, RUN, asset, script
 from avrt.report.page.markup import joined, script_json, table, tag
 from avrt.report.summary import read_summary
 
@@ -262,10 +262,12 @@ def test_markup_escapes_what_is_no_markup():
     assert script_json({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
 
 
-def test_scripts_define_no_name_twice_and_say_their_idea():
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script(), re.MULTILINE)
+@pytest.mark.parametrize("layout", [RUN, CAMPAIGN], ids=lambda layout: layout.page)
+def test_scripts_define_no_name_twice_and_say_their_idea(layout):
+    defined = r"^(?:async )?(?:function|class|const|let) (\w+)"
+    names = re.findall(defined, script(layout), re.MULTILINE)
     assert len(names) == len(set(names))
-    for name in SCRIPTS:
+    for name in layout.scripts:
         text = asset(f"script/{name}.js")
         assert text.startswith("// ")
         assert len(text.splitlines()) <= 250

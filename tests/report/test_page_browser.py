@@ -12,10 +12,12 @@ from live_records import MS, write_live_record
 from test_page_parts import make_pipeline, write_log
 
 import avrt
+from avrt.api.campaign import FaultCampaign
 from avrt.api.drive import write_drive
 from avrt.api.whatif import what_if
 from avrt.config.changes import Changes
 from avrt.report.page import write_page, write_what_if_page
+from avrt.report.page.campaign import write_campaign_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -334,6 +336,60 @@ def test_a_what_if_draws_both_runs(browser, small, tmp_path):
     assert "vanishes" in shown.text("#misses")
     shown.press("n", "z")
     shown.no_problem()
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory):
+    """The page of a campaign of the shipped pipeline: rows of three classes."""
+    path = tmp_path_factory.mktemp("faults") / "page.html"
+    campaign = FaultCampaign.load(ROOT / "scenarios" / "faults" / "planner.yaml")
+    result = campaign.run(only=("B4", "P3_track", "T8"))
+    write_campaign_page(path, result, campaign.conditions())
+    return path
+
+
+def shown_rows(shown):
+    return [row for row in ("B4", "P3_track", "T8") if shown.page.locator(f"#{row}").is_visible()]
+
+
+def test_a_campaign_shows_the_rows_of_a_class(browser, faults):
+    shown = Shown(browser, faults)
+    assert shown_rows(shown) == ["B4", "P3_track", "T8"]
+    shown.page.get_by_role("button", name="safe stop 1").click()
+    assert shown_rows(shown) == ["T8"]
+    assert "lost" in shown.text("#T8 .counts")
+    shown.page.get_by_role("button", name="all 3").click()
+    assert shown_rows(shown) == ["B4", "P3_track", "T8"]
+    shown.no_problem()
+
+
+def test_a_row_that_the_address_names_is_shown_whatever_was_chosen(browser, faults):
+    shown = Shown(browser, faults)
+    shown.page.set_viewport_size({"width": 1366, "height": 400})
+    shown.page.get_by_role("button", name="masked 1").click()
+    shown.page.evaluate("location.hash = 'T8'")
+    shown.page.wait_for_timeout(600)
+    assert shown_rows(shown) == ["B4", "P3_track", "T8"]
+    place = shown.page.locator("#T8").bounding_box()
+    assert 0 <= place["y"] < 400
+    assert shown.page.evaluate("document.querySelector(':target').id") == "T8"
+    shown.no_problem()
+
+
+def test_a_campaign_is_light_or_dark_fits_and_is_printed(browser, faults):
+    light, dark = (Shown(browser, faults, scheme) for scheme in ("light", "dark"))
+    assert light.ground() != dark.ground()
+    dark.page.click("#theme")
+    assert dark.ground() == light.ground()
+    for width in (1366, 1024, 800):
+        light.page.set_viewport_size({"width": width, "height": 768})
+        assert light.page.evaluate("document.documentElement.scrollWidth") <= width
+    light.page.set_viewport_size({"width": 1366, "height": 768})
+    table = "document.querySelector('#page\\\\.rows .table')"
+    assert light.page.evaluate(f"{table}.scrollWidth <= {table}.clientWidth")
+    assert light.page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    light.no_problem()
+    dark.no_problem()
 
 
 def test_a_real_drive_is_shown(browser, drive):

@@ -10,6 +10,8 @@ The way of a run record onto the page:
    `avrt.report.summary` and no others; no script computes a figure.
 5. `assembly` puts text, data, style and scripts into one file; `files` writes it.
 
+`campaign` is the page of a fault campaign: another text, put together in the same way.
+
 The scripts are in `page/script`, one idea a file, in the order that `assembly` names.
 """
 

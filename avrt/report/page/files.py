@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from avrt.errors import SpecError
 from avrt.logs.record.run_file import RunFile
 from avrt.report.host import read_host
 from avrt.report.outputs import keep_apart
 from avrt.report.page import live, sections
-from avrt.report.page.assembly import assemble
+from avrt.report.page.assembly import RUN, assemble, write
 from avrt.report.page.charts import response_counts
 from avrt.report.page.history import History
 from avrt.report.page.left_out import left_out
-from avrt.report.page.markup import Html, joined
+from avrt.report.page.markup import Html, joined, script_json
 from avrt.report.page.rows import changes_data, run_data
 from avrt.report.page.run import Page, Run
 from avrt.report.page.scene import read_scene
@@ -155,7 +154,9 @@ def _html(page: Page, runs: Sequence[Run]) -> str:
             min(run.summary.begin_ns for run in runs),
         ),
     }
-    return assemble(texts, data, scene)
+    texts["data"] = Html(script_json(data))
+    texts["scene"] = Html(script_json(scene))
+    return assemble(RUN, texts)
 
 
 def _classes(scene: Scene | None, runs: Sequence[Run]) -> list[str]:
@@ -168,9 +169,6 @@ def _classes(scene: Scene | None, runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _write(out: Path, record: Path, text: str | Html) -> None:
+def _write(out: Path, record: Path, text: str) -> None:
     keep_apart("the page", out, [record])
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"cannot write the page {out}: {error.strerror}") from None
+    write(out, text)

@@ -11,7 +11,7 @@ from avrt.report.whatif import ended, why
 from avrt.units import NS_PER_MS, NS_PER_S, format_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from avrt.metrics.changes import JobChange
     from avrt.model.records import JobRecord
@@ -204,13 +204,16 @@ def condition_list(summary: RunSummary) -> Html:
         "payloads": summary.payloads or "-",
     }
     told.pop("timing", None)
-    return tag("dl", *_entries(told), class_="conditions")
+    return entries(told)
 
 
-def _entries(told: dict[str, str]) -> Iterator[Html]:
+def entries(told: Mapping[str, str]) -> Html:
+    """Return conditions, each with its name."""
+    found: list[Html] = []
     for name, text in told.items():
         wide = {"class_": "wide"} if name in {"decisions", "payloads"} else {}
-        yield tag("div", tag("dt", name), tag("dd", text), **wide)
+        found.append(tag("div", tag("dt", name), tag("dd", text), **wide))
+    return tag("dl", *found, class_="conditions")
 
 
 def ms(ns: int | None) -> str:
