@@ -260,7 +260,7 @@ class Stream:
         self._made[device] = self._place = place
         self._device = device
         if is_elsewhere and self._variant in self.scrub.crc32s:
-            place.compute(lambda: self.scrub.moved(self._variant, self._stage.weights()))
+            place.compute(lambda: self.scrub.moved(self._variant, self._stage.weight_arrays()))
 
     def _warm_up(self) -> Result:
         """Warm the stage up, and keep the state it has then."""
@@ -277,7 +277,7 @@ class Stream:
 
     def _hold_weights(self) -> None:
         """Take the weights of the present variant as they have to be."""
-        arrays = self._stage.weights()
+        arrays = self._stage.weight_arrays()
         if len(arrays):
             self._place.compute(lambda: self.scrub.hold(self._variant, arrays))
 

@@ -53,7 +53,7 @@ class Stage:
     def warm(self) -> None:
         """Make buffers and run once; called before time starts, its cost is reported apart."""
 
-    def weights(self) -> Sequence[object]:
+    def weight_arrays(self) -> Sequence[object]:
         """Return the memory that it computes with and never changes: parameters, tables.
 
         Arrays of numpy or tensors of torch, in one order, themselves and no copies: they are

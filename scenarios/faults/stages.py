@@ -66,7 +66,7 @@ class LookedUp(Stage):
         self.speeds = np.linspace(0.0, CRUISE, 2001)
         self.ways = self.speeds * (REACTION + self.speeds / (2 * BRAKING))
 
-    def weights(self) -> list[NDArray[np.float64]]:
+    def weight_arrays(self) -> list[NDArray[np.float64]]:
         return [self.speeds, self.ways]
 
     def process(self, targets: Message[Targets]) -> float:

@@ -104,7 +104,7 @@ class Weighing(Stage):
 
     weight = 1.0
 
-    def weights(self):
+    def weight_arrays(self):
         return [np.full(4, self.weight)]
 
     def process(self, cloud):

@@ -25,7 +25,7 @@ class Table(avrt.Stage):
     def warm(self):
         self.table = np.ones(4)
 
-    def weights(self):
+    def weight_arrays(self):
         return [self.table]
 
     def process(self, cloud):
@@ -41,7 +41,7 @@ class Many(Table):
         super().warm()
         self.parts = [np.ones(256) for _ in range(32)]
 
-    def weights(self):
+    def weight_arrays(self):
         return [*self.parts, self.table]
 
 
@@ -130,7 +130,8 @@ def test_copies_of_one_class_with_different_weights_are_refused(
 def test_copies_of_other_classes_may_have_other_weights(make_drive, make_pipeline):
     pipeline = make_pipeline()
     runs = ["replicas:Weighing", "replicas:WeighingMore", "replicas:Weighing"]
-    keys = {"wcet": "5 ms", "deadline": "50 ms", "redundancy": {"copies": 3, "runs": runs}}
+    redundancy = {"copies": 3, "runs": runs, "tolerance": 1e-5}
+    keys = {"wcet": "5 ms", "deadline": "50 ms", "redundancy": redundancy}
     pipeline._stages["it"] = {"inputs": {"cloud": "lidar"}, **keys}
     assert pipeline.replay(make_drive(2)).jobs["met"] == 6
 
@@ -149,7 +150,7 @@ def test_a_stage_without_weights_cannot_be_scrubbed(make_drive, make_pipeline, s
 
 def test_weights_that_cannot_be_given_are_told_at_the_start(make_drive, make_pipeline):
     class Odd(Table):
-        def weights(self):
+        def weight_arrays(self):
             return self.nothing
 
     with pytest.raises(SpecError, match=r"weights\(\) failed: AttributeError"):

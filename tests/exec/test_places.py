@@ -55,7 +55,7 @@ class Weighing(Asked):
         super().place(device)
         self.weight = self.weight.copy()
 
-    def weights(self):
+    def weight_arrays(self):
         return [self.weight]
 
     def process(self, number):

@@ -242,7 +242,7 @@ class Looking(avrt.Stage):
         if hasattr(self, "table"):
             self.table = self.table.copy()
 
-    def weights(self):
+    def weight_arrays(self):
         return [self.table]
 
     def process(self):
@@ -289,7 +289,7 @@ def test_a_stream_checks_the_variants_that_wait(stream):
 @pytest.mark.parametrize("plan", [None, ScrubPlan(1, WINDOW_JOBS)])
 def test_weights_that_are_no_arrays_end_the_warm_up(plan):
     stage = Looking()
-    stage.weights = lambda: ["none"]
+    stage.weight_arrays = lambda: ["none"]
     made = Stream("it", stage, scrub=plan)
     assert made.warm().result().fault.kind == "weights"
     made.close()

@@ -189,16 +189,16 @@ def test_a_network_that_moves_takes_its_weights_from_the_host_and_sees_the_same(
 def test_a_flipped_bit_of_its_weights_is_found_and_the_network_sees_as_before():
     detector = Detector(model="builtin")
     scrub = Scrub("it", ScrubPlan(3, 99))
-    scrub.hold("", detector.weights())
+    scrub.hold("", detector.weight_arrays())
     image = np.random.default_rng(0).integers(0, 255, (384, 640, 3), np.uint8)
     before = detector._found(image)
-    flip(detector.weights(), None, np.random.default_rng(0))
+    flip(detector.weight_arrays(), None, np.random.default_rng(0))
     for _ in range(3):
         scrub.check("")
     assert scrub.fault("").kind == "weights"
     assert np.array_equal(detector._found(image).boxes, before.boxes)
     detector.place("cpu")
-    scrub.moved("", detector.weights())
+    scrub.moved("", detector.weight_arrays())
     assert scrub.fault("") is None
-    count = sum(block.size_bytes for block in blocks_of(detector.weights()))
+    count = sum(block.size_bytes for block in blocks_of(detector.weight_arrays()))
     assert count == 4 * sum(one.numel() for one in detector.session.network.state_dict().values())

@@ -86,7 +86,7 @@ def test_a_car_that_also_looks_like_a_truck_is_one_box(detector, sent):
 
 
 def test_weights_that_onnxruntime_holds_are_out_of_reach(detector):
-    assert detector(yolox()).weights() == ()
+    assert detector(yolox()).weight_arrays() == ()
 
 
 def test_the_limit_on_scores_can_be_set(detector, sent):

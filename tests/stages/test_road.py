@@ -48,7 +48,7 @@ def picture(width, height):
 
 
 def test_its_weights_are_all_that_the_network_has(tmp_path, weights):
-    given = RoadNetwork(model=saved(tmp_path, weights)).weights()
+    given = RoadNetwork(model=saved(tmp_path, weights)).weight_arrays()
     assert sum(one.numel() for one in given) == sum(one.numel() for one in weights.values())
 
 

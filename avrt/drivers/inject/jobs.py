@@ -182,7 +182,7 @@ class _Tap:
 
     def can(self, fault: Injection, variant: str) -> bool:
         """Tell whether a fault can hit a job: weights are flipped only where there are any."""
-        return fault.kind != "weights" or can_flip(self.stages[variant].weights(), fault.bit)
+        return fault.kind != "weights" or can_flip(self.stages[variant].weight_arrays(), fault.bit)
 
     def call(self, stage: BoundStage, process: _Process, inputs: Mapping[str, object]) -> object:
         """Call a stage, and return what the faults of the job make of its output."""
@@ -190,7 +190,7 @@ class _Tap:
         for fault in faults:
             if fault.kind == "weights":
                 rng = generator(fault.seed, f"{fault.kind} {index}")
-                flip(stage.weights(), fault.bit, rng)
+                flip(stage.weight_arrays(), fault.bit, rng)
         if any(fault.kind == "raise" for fault in faults):
             raise InjectedError(f"job {index} of {self._task}")
         is_first, self._tried = self._tried != index, index

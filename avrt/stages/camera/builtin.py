@@ -152,7 +152,7 @@ class BuiltinSession:
         self.network = network.to(device)
         self.device = device
 
-    def weights(self) -> list[Tensor]:
+    def weight_arrays(self) -> list[Tensor]:
         """Return the parameters that it computes with, where they are now."""
         return [*self.network.parameters(), *self.network.buffers()]
 

@@ -85,9 +85,9 @@ class Detector(Stage):
         if isinstance(self.session, Movable):
             self.session.place(device)
 
-    def weights(self) -> Sequence[object]:
+    def weight_arrays(self) -> Sequence[object]:
         """Return the parameters of the built-in network; those of onnxruntime are out of reach."""
-        return self.session.weights() if isinstance(self.session, Movable) else ()
+        return self.session.weight_arrays() if isinstance(self.session, Movable) else ()
 
     def warm(self) -> None:
         """Look at a blank image once, so that the first one finds all memory ready."""

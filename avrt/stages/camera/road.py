@@ -56,7 +56,7 @@ class RoadNetwork(Stage):
         prepare()
         self._masks(np.full((SIZE[1], SIZE[0], 3), 114, np.uint8))
 
-    def weights(self) -> list[torch.Tensor]:
+    def weight_arrays(self) -> list[torch.Tensor]:
         """Return the parameters of the network, and what it normalises with."""
         return [*self.network.parameters(), *self.network.buffers()]
 
