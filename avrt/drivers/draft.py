@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from avrt.model.message import Message, Origin, Stamp, merge_origins
+from avrt.payload.shape import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,3 +96,10 @@ def epoch_of(stage: StageSpec, inputs: Inputs) -> int:
         return trigger.stamp.epoch
     given = inputs.values()
     return max((message.stamp.epoch for message in given if message is not None), default=0)
+
+
+def input_shape(stage: StageSpec, inputs: Inputs) -> str:
+    """Return how large the input is that releases a job, or what a set or a sample holds."""
+    names = [stage.trigger] if stage.trigger in inputs else list(inputs)
+    given = [inputs[name] for name in names if name is not None]
+    return ", ".join(shape_of(message.payload) for message in given if message is not None)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, cast
 from avrt.logs.record.run_record import FLAWS, SENSORS
 from avrt.model.codec import encode
 from avrt.model.guard import FlawRecord, GuardSpec, SensorRecord
+from avrt.model.message import Message, Origin, Stamp
+from avrt.payload.seal import sealed
 from avrt.safety.content import Content, inspect
 from avrt.safety.guard import Facts, Guard
 from avrt.units import NS_PER_MS
@@ -106,3 +108,18 @@ class Gate:
         for change in changes:
             self._figures.sensor(change)
             self._recorder.note(SENSORS, encode(change), change.at_ns)
+
+
+def message_of(item: SourceMessage) -> Message[object]:
+    """Return a source's message as stages read it; nobody can change it any more."""
+    stamp = Stamp(
+        item.source,
+        item.sequence,
+        item.capture_ns,
+        item.capture_ns,
+        item.log_ns,
+        item.frame,
+        item.epoch,
+    )
+    origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
+    return Message(stamp, sealed(item.payload), origins)

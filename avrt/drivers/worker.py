@@ -19,21 +19,18 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import Ballots
-from avrt.drivers.draft import Draft, draft_of, epoch_of
-from avrt.drivers.gate import Gate
+from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape
+from avrt.drivers.gate import Gate, message_of
+from avrt.drivers.streams import stream_of
 from avrt.drivers.takeovers import Takeovers
 from avrt.errors import HardwareFault, InputError, SoftwareFault, SpecError
-from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
-from avrt.exec.stream import Stream, wait
+from avrt.exec.stream import wait
 from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
-from avrt.model.message import Message, Origin, Stamp
 from avrt.payload import Tracks
 from avrt.payload.digest import PayloadDigest
-from avrt.payload.seal import sealed
-from avrt.payload.shape import shape_of
 from avrt.units import format_ns
 
 if TYPE_CHECKING:
@@ -43,8 +40,11 @@ if TYPE_CHECKING:
     from avrt.drivers.draft import Inputs
     from avrt.drivers.execution import Timing
     from avrt.drivers.recorder import Recorder
+    from avrt.drivers.shadows import Shadows
+    from avrt.exec.stream import Stream
     from avrt.logs.merge import SourceMessage
     from avrt.metrics.run import RunFigures
+    from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec, StageSpec
 
 
@@ -72,6 +72,7 @@ class StageWorker:
         lost_devices: devices that broke and are not known to work again.
         device_lost: is told of each device that breaks.
         stream_hung: is told of each task whose stream hung.
+        shadows: hands jobs on to whoever follows them; None where nobody will.
         digest: of all published payloads; None where none is made.
         gate: what every message passes.
         hang_timeout_ns: host time after which a stage counts as hung.
@@ -112,6 +113,7 @@ class StageWorker:
         self.lost_devices: set[str] = set()
         self.device_lost: Callable[[str], None] | None = None
         self.stream_hung: Callable[[str], None] | None = None
+        self.shadows: Shadows | None = None
         self.interrupts = Interrupts()
         self.gate = Gate(spec, figures, recorder)
         self._handles = count()
@@ -133,18 +135,12 @@ class StageWorker:
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
         """Return a new stream of a task."""
-        stage = self._stages[task]
-        variants = {
-            variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.device)
-            for variant in stage.variants
-        }
-        return Stream(
+        return stream_of(
+            self._spec,
+            self._stages[task],
             task,
-            stages[task],
-            self._prepare,
-            places_of(self._spec, stage),
-            max(device.threads for device in self._spec.devices),
-            variants=variants,
+            stages,
+            prepare=self._prepare,
             digested=self.digest is not None,
             keeps=self._keeps,
         )
@@ -231,7 +227,10 @@ class StageWorker:
         )
         stream = self._streams[command.task]
         device, variant = command.device, command.variant
-        return partial(stream.begin, inputs, told, anew=anew, device=device, variant=variant)
+        begin = partial(stream.begin, inputs, told, anew=anew, device=device, variant=variant)
+        if self.shadows is None:
+            return begin
+        return self.shadows.beginning(command, inputs, stream, begin, anew=anew)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         future: Future[Result] = Future()
@@ -250,6 +249,7 @@ class StageWorker:
         if result is None:
             return self.hung(job, at_ns)
         del self._running[job]
+        self._shadowed(job, result)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
             self._ballots.failed(running.task, running.index)
@@ -288,6 +288,7 @@ class StageWorker:
         fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
         result = Result(None, fault, self.hang_timeout_ns)
         running = self._running.pop(job)
+        self._shadowed(job, None)
         self._ballots.failed(running.task, running.index)
         self._note_execution(running, result, at_ns)
         if self.stream_hung is not None:
@@ -297,12 +298,18 @@ class StageWorker:
     def forget(self, job: int) -> None:
         """Drop a job that is lost with its device, and what it holds."""
         running = self._running.pop(job)
+        self._shadowed(job, None)
         self._ballots.failed(running.task, running.index, "skipped")
+
+    def idle(self) -> None:
+        if self.shadows is not None:
+            self.shadows.idle()
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
         self._ballots.given_up(running.task, running.index, at_ns)
         result = self._awaited(running)
+        self._shadowed(job, result)
         if result is not None:
             self._note_execution(running, result, at_ns)
 
@@ -328,6 +335,12 @@ class StageWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
+        if self.shadows is not None:
+            self.shadows.close()
+
+    def _shadowed(self, job: int, result: Result | None) -> None:
+        if self.shadows is not None:
+            self.shadows.ended(job, result)
 
     def _keep(self, draft: Draft) -> int:
         """Keep an output that is not published yet; return its handle."""
@@ -372,25 +385,3 @@ class StageWorker:
             return False
         self._epochs[task] = epoch
         return True
-
-
-def message_of(item: SourceMessage) -> Message[object]:
-    """Return a source's message as stages read it; nobody can change it any more."""
-    stamp = Stamp(
-        item.source,
-        item.sequence,
-        item.capture_ns,
-        item.capture_ns,
-        item.log_ns,
-        item.frame,
-        item.epoch,
-    )
-    origins = {item.source: Origin(item.capture_ns, item.capture_ns)}
-    return Message(stamp, sealed(item.payload), origins)
-
-
-def input_shape(stage: StageSpec, inputs: Inputs) -> str:
-    """Return how large the input is that releases a job, or what a set or a sample holds."""
-    names = [stage.trigger] if stage.trigger in inputs else list(inputs)
-    given = [inputs[name] for name in names if name is not None]
-    return ", ".join(shape_of(message.payload) for message in given if message is not None)

@@ -17,7 +17,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from avrt import clock
 from avrt.errors import OUT_OF_MEMORY, FaultError, SoftwareFault
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Inputs = Mapping[str, Message[object] | None]
     Told = Callable[[Result], object]
+
+T = TypeVar("T")
 
 log = logging.getLogger("avrt.exec")
 
@@ -51,9 +53,11 @@ class Stream:
         checkpoint: the variant that ran, and a copy of its state after a job, no older than
             CHECKPOINT_NS of work before the last one; None where none is kept. For one that takes
             its place when it hangs.
+        turns: how often something other than a job was to change its state.
     """
 
     checkpoint: tuple[str, object] | None = None
+    turns = 0
 
     def __init__(  # noqa: PLR0913 - all after the stage is optional
         self,
@@ -137,10 +141,12 @@ class Stream:
 
     def adopt(self, state: Future[object]) -> None:
         """Queue taking over what `state` of another stream gives; nothing is done before."""
+        self.turns += 1
         self._worker.submit_always(lambda: self._adopt(state.result()))
 
     def begin_anew(self) -> None:
         """Queue taking back the state that the stage had after its warm-up."""
+        self.turns += 1
         self._worker.submit_always(self._begin_anew)
 
     def resume(self, checkpoint: tuple[str, object] | None) -> None:
@@ -148,6 +154,12 @@ class Stream:
         if checkpoint is not None:
             self.checkpoint = checkpoint
             self._worker.submit_always(lambda: self._adopt(checkpoint))
+
+    def idle(self) -> Future[bool]:
+        """Queue telling that all that was queued before is done."""
+        future: Future[bool] = Future()
+        self._worker.submit_always(lambda: future.set_result(True))
+        return future
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
@@ -285,7 +297,7 @@ class Stream:
         return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
 
 
-def wait(future: Future[Result], timeout_ns: int) -> Result | None:
+def wait(future: Future[T], timeout_ns: int) -> T | None:
     """Return the result of submitted work, or None if it does not come within host time."""
     try:
         return future.result(timeout=min(timeout_ns / NS_PER_S, threading.TIMEOUT_MAX))
