@@ -48,7 +48,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "flip": (),
         "slow": ("factor",),
     },
-    "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down")},
+    "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down"), "wrong": ("by",)},
 }
 
 
@@ -76,7 +76,7 @@ def _injection(node: Node, pipeline: PipelineSpec) -> Injection:
     _check_when(node, given, place, kind)
     _check_amounts(node, given, KINDS[place][kind])
     if "by" in given:
-        values["by"] = _amount(given["by"], place, kind)
+        values["by"] = _amount(given["by"], kind)
     return build(Injection, {"place": place, "target": target, **values})
 
 
@@ -110,9 +110,9 @@ def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...
             raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
 
 
-def _amount(node: Node, place: str, kind: str) -> float:
+def _amount(node: Node, kind: str) -> float:
     """Return how far: a number for a value, ns for a time."""
-    if place == "stage":
+    if kind == "wrong":
         if type(node.value) not in {int, float}:
             raise node.fail(f'expected a number, such as "3", found {node.shown}')
         return float(node.text)

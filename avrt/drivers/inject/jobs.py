@@ -9,7 +9,8 @@ is stamped, published and voted on. A job is hit by its index, or by when it was
 |--------|-----------------------------------------------------------------------|
 | raise  | the stage raises                                                      |
 | never  | their work never ends; they keep their stream and their slot          |
-| wrong  | `by` is added to every number of their output                         |
+| wrong  | `by` is added to every number of their output; of a device: of all    |
+|        | that start on it, and of what twins of stages make there              |
 | nan    | a share of the numbers of their output is none                        |
 | repeat | their output is that of the last job before                           |
 | flip   | one bit of one number of their output is flipped                      |
@@ -19,11 +20,13 @@ is stamped, published and voted on. A job is hit by its index, or by when it was
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt.drivers.draws import generator
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
+from avrt.drivers.shadows import Shadows
 from avrt.drivers.worker import StageWorker
 
 if TYPE_CHECKING:
@@ -48,7 +51,11 @@ class InjectedError(Exception):
 
 
 class TappedWorker(StageWorker):
-    """Computes jobs, some of them wrong."""
+    """Computes jobs, some of them wrong.
+
+    Attributes:
+        now_ns: the pipeline time of the present instant, for what is computed beside the jobs.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a run is made of
         self,
@@ -63,17 +70,32 @@ class TappedWorker(StageWorker):
     ) -> None:
         """Put a tap in front of every stage: stages of one class stay of one class."""
         self._applied = applied
-        self._slow_devices = [f for f in faults if f.place == "device" and f.kind == "slow"]
+        self.now_ns = 0
+        self._devices = [f for f in faults if f.place == "device" and f.kind in {"slow", "wrong"}]
         self._faults = {
             task: [f for f in faults if f.place == "stage" and f.target in {task, stage.name}]
             for stage in spec.stages
             for task in stage.task_names
         }
         self._taps = {task: _Tap(task) for task in self._faults}
-        classes = _Classes()
+        self._classes = _Classes()
         for name, stage in stages.items():
-            classes.put_before(stage, self._taps[name.partition("@")[0]])
+            self._classes.put_before(stage, self._taps[name.partition("@")[0]].call)
         super().__init__(spec, stages, timing, figures, recorder, hang_timeout_ns)
+        self.shadows = Shadows()
+
+    def tapped(self, device: str, stages: Mapping[str, BoundStage]) -> Mapping[str, BoundStage]:
+        """Return fresh stages for a device; what they compute is as wrong as it is there."""
+        for stage in stages.values():
+            self._classes.put_before(stage, partial(self._answer, device))
+        return stages
+
+    def _answer(self, device: str, process: _Process, inputs: Mapping[str, object]) -> object:
+        """Call a stage on a device, beside the jobs."""
+        payload = process(**inputs)
+        for fault in self._at_device(device, self.now_ns):
+            payload = _with(fault, payload, 0)
+        return payload
 
     def prepare(
         self, command: Dispatch, at_ns: int, told: Callable[[Result], object]
@@ -90,11 +112,9 @@ class TappedWorker(StageWorker):
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         cost_ns = super().start(command, at_ns)
-        slow = [f for f in self._slow_devices if f.target == command.device]
-        hits = [f for f in slow if f.covers(0, at_ns)]
-        hits += [fault for fault in self._hits(command, at_ns) if fault.kind in TIMES]
-        for fault in hits:
-            self._applied.note(fault, at_ns)
+        for fault in self._hits(command, at_ns):
+            if fault.kind not in TIMES:
+                continue
             if fault.kind == "never" or cost_ns is None:
                 return None
             cost_ns = max(1, ceil(cost_ns * fault.factor))
@@ -105,11 +125,21 @@ class TappedWorker(StageWorker):
         found = [f for f in self._faults[command.task] if f.covers(command.index, at_ns)]
         for fault in found:
             self._applied.note(fault, at_ns)
+        return [*self._at_device(command.device, at_ns), *found]
+
+    def _at_device(self, device: str, at_ns: int) -> list[Injection]:
+        """Return the faults of whatever a device computes now, and note that it does."""
+        found = [f for f in self._devices if f.target == device and f.covers(0, at_ns)]
+        for fault in found:
+            self._applied.note(fault, at_ns)
         return found
 
 
 class _Process(Protocol):
     def __call__(self, **inputs: object) -> object: ...
+
+
+_Answer: TypeAlias = "Callable[[_Process, Mapping[str, object]], object]"
 
 
 class _Tap:
@@ -161,11 +191,11 @@ class _Classes:
         self._made: dict[type, type] = {}
         self._calls: dict[int, Callable[[Mapping[str, object]], object]] = {}
 
-    def put_before(self, stage: BoundStage, tap: _Tap) -> None:
-        """Let a tap answer for a stage."""
+    def put_before(self, stage: BoundStage, answer: _Answer) -> None:
+        """Let something answer for a stage, given its `process` and the inputs."""
         process = stage.process
         vars(stage).pop("process", None)
-        self._calls[id(stage)] = lambda inputs: tap.call(process, inputs)
+        self._calls[id(stage)] = lambda inputs: answer(process, inputs)
         object.__setattr__(stage, "__class__", self._class_of(type(stage)))
 
     def _class_of(self, kind: type) -> type:
