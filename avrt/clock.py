@@ -19,6 +19,11 @@ def now_ns() -> int:
     return time.perf_counter_ns()
 
 
+def thread_ns() -> int:
+    """Return the processor time that the calling thread has had, ns."""
+    return time.thread_time_ns()
+
+
 def wall_date() -> str:
     """Return the date and time as ISO 8601 in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -2,8 +2,8 @@
 
     python tools/live_faults.py [--record RUN]; avrt report RUN -o PAGE
 
-A LiDAR of 20 Hz is read by a stage that at 4 s raises an error of its device, at 14 s does not come
-back, and from 24 s on takes 75 ms for each of 20 messages a second: 150 % of what there is. Behind
+A LiDAR of 20 Hz is read by a stage that at 4 s raises an error of its device, at 20 s does not come
+back, and from 30 s on takes 75 ms for each of 20 messages a second: 150 % of what there is. Behind
 it is a planner, and a ladder with a light variant on another device. Prints when each fault came,
 when it was told, when the next output came, and at which level; exit 1 where one is not recovered.
 """
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from avrt.payload import PointCloud
 
 RATE = 20
-ERROR_S, HANG_S, OVERLOAD_S, OVERLOAD_END_S = 4.0, 14.0, 24.0, 27.0
-DURATION_S = 42
+ERROR_S, HANG_S, OVERLOAD_S, OVERLOAD_END_S = 4.0, 20.0, 30.0, 33.0
+DURATION_S = 48
 FAULTS = (("device error", ERROR_S), ("hang", HANG_S), ("overload of 150 % for 3 s", OVERLOAD_S))
 
 

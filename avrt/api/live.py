@@ -25,6 +25,7 @@ from avrt.drivers.conditions import read_conditions
 from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.live import LiveOptions, live
+from avrt.drivers.probation import TOO_OFTEN
 from avrt.exec.places import works
 from avrt.logs.raw import Anomaly
 from avrt.logs.record.process import RemoteRecord
@@ -32,6 +33,7 @@ from avrt.logs.record.recorded import FLIGHT
 from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import to_json
 from avrt.report.summary import FlightSummary, RunSummary
+from avrt.safety.recovery import FAILURES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,6 +160,12 @@ def _summary(inputs: LiveInputs, result: RunResult, conditions: Mapping[str, str
     anomalies += [
         Anomaly("dropped", name, None, count, "gave way to newer ones: the driver did not run")
         for name, count in result.dropped.items()
+    ]
+    anomalies += [
+        Anomaly(
+            "device_out", name, None, FAILURES_MAX, f"it did not prove itself {TOO_OFTEN}: {why}"
+        )
+        for name, why in result.devices_out.items()
     ]
     return RunSummary(
         inputs.spec,

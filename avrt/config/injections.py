@@ -65,7 +65,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "slow": ("factor",),
         "weights": ("bit",),
     },
-    "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down")},
+    "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down"), "wrong": ("by",)},
 }
 ONLY_OF: Mapping[str, str] = {
     "fill": "camera",

@@ -108,6 +108,9 @@ class HostWatch:
     def other(self, name: str) -> None:
         self._ask(name, OTHER_PRIORITY, self._plan.others)
 
+    def twin(self, name: str) -> None:
+        self._ask(name, WORKER_PRIORITY, frozenset())
+
     def _ask(self, name: str, priority: int, cpus: Iterable[int]) -> None:
         if self._is_realtime:
             self.rights.extend(realtime_thread(name, priority=priority, cpus=cpus))

@@ -11,7 +11,7 @@ Who does what:
 
 The run is over when every feed is, when its time is up or when Ctrl-C comes: releases cease, and
 what is open finishes. A second Ctrl-C gives up what does not. A device that breaks is tried again
-(`revival`); meanwhile its stages run on its fallback.
+(`revival`) and proves itself (`probation`); meanwhile its stages run on its fallback.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from avrt.drivers.execution import MeasuredTiming
 from avrt.drivers.gate import GRACE_NS
 from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.mailbox import Mailbox
+from avrt.drivers.probation import Probation, Turns
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.replay import check_drivable
 from avrt.drivers.restarts import Restarts
 from avrt.drivers.result import RunResult
 from avrt.drivers.revival import Revival
+from avrt.drivers.shadows import Shadows
 from avrt.drivers.supervision import supervisor_of
 from avrt.drivers.wall import WallLoop
 from avrt.drivers.worker import StageWorker
@@ -164,6 +166,7 @@ class _Run:
         recorder: Recorder,
         host: HostWatch,
     ) -> None:
+        self._spec = spec
         self._host = host
         self._worker = worker
         self._feeds = feeds
@@ -189,13 +192,26 @@ class _Run:
         self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox, supervisor)
         if options.duration_ns is not None:
             self._loop.end_ns = options.duration_ns - 1  # its last instant
-        revival = Revival(self._inbox, options.probe, worker.lost_devices.discard, self._stopped)
-        worker.device_lost = revival.lost
+        self._revival = self._revival_of(worker)
+        worker.device_lost = self._revival.lost
         if options.orders is not None:
             options.orders.attach(self._inbox)
         if (remake := options.remake) is not None:
             make = lambda task: worker.made_anew(task, remake(task))  # noqa: E731
             worker.stream_hung = Restarts(self._inbox, make, worker.replace, self._stopped).hung
+
+    def _revival_of(self, worker: StageWorker) -> Revival:
+        """Return what brings lost devices back; they prove themselves where stages can be made."""
+        options, remake, shadows = self._options, self._options.remake, Shadows()
+        make = None if remake is None else lambda task, _device: remake(task)
+        worker.shadows = None if remake is None else shadows
+        timeout_ns, prepare = options.hang_timeout_ns, self._host.twin
+        probation = Probation(self._spec, shadows, make, timeout_ns, prepare, Turns())
+        trial = lambda device: probation.trial(device, frozenset(worker.lost_devices))  # noqa: E731
+        revival = Revival(self._inbox, options.probe, trial, shadows, self._stopped)
+        revival.prepare = self._host.other
+        revival.back = worker.lost_devices.discard
+        return revival
 
     def run(self) -> None:
         """Start all threads, and wait for the driver's to end."""
@@ -366,6 +382,7 @@ class _Run:
         result.wakeup_late_ns = self._loop.late_ns
         result.taken = {name: box.taken for name, box in self._boxes.items()}
         result.dropped = self._dropped
+        result.devices_out = self._revival.out
         result.damage = next((f.damage for f in self._feeds if f.damage is not None), None)
 
 

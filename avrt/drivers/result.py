@@ -30,6 +30,7 @@ class RunResult:
         taken: by live source, messages that the kernel was told of.
         dropped: by live source, messages that gave way to newer ones before the driver took them.
         source_faults: by live source, what it raised; it delivered nothing after that.
+        devices_out: devices that failed to prove themselves too often, and why at last.
         conditions: what a live run was granted by its host, and what it asks for.
         resources: what a live run used of its host.
         record_failure: why a live run could not go on recording; "" when it could.
@@ -47,6 +48,7 @@ class RunResult:
     taken: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     source_faults: dict[str, str] = field(default_factory=dict)
+    devices_out: Mapping[str, str] = field(default_factory=dict)
     record_failure: str = ""
     conditions: Mapping[str, str] = field(default_factory=dict)
     resources: ResourceLoad = field(default_factory=ResourceLoad)

@@ -78,6 +78,9 @@ class WallWorker(Worker, Protocol):
     def forget(self, job: int) -> None:
         """Drop a job whose stream or device is lost: nobody will ask how it ended."""
 
+    def idle(self) -> None:
+        """Take in that no job is underway, as the driver begins to wait."""
+
 
 class WaitPoint(Protocol):
     """Where Ctrl-C may come through."""
@@ -209,6 +212,8 @@ class WallLoop(KernelLoop):
     def _wait(self, until_ns: int | None) -> list[Finding]:
         """Return what has come, waiting for the first of it or until a time."""
         self._begin_jobs()
+        if not self._since_ns:
+            self._streams.idle()
         with self._streams.interrupts.allowed():
             first = self._wall.take(self._inbox, until_ns)
         if first is None:

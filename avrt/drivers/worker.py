@@ -13,7 +13,7 @@ holds now.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 from avrt.drivers.ballots import Ballots, voter_of
 from avrt.drivers.draft import Draft, draft_of, epoch_of, input_shape, message_of
 from avrt.drivers.gate import Gate
+from avrt.drivers.streams import stream_of
 from avrt.drivers.takeovers import Takeovers
 from avrt.drivers.weights import check_weights, other_weights
 from avrt.errors import WEIGHTS, HardwareFault, InputError, SoftwareFault, SpecError
-from avrt.exec.places import places_of
 from avrt.exec.process import Interrupts
 from avrt.exec.runner import Result
 from avrt.exec.scrub import scrub_plan
-from avrt.exec.stream import Stream, wait
+from avrt.exec.stream import wait
 from avrt.model.commands import Command, Dispatch, EnterMode, Publish, Reclaim, Vote
 from avrt.model.events import Arrived, Completed, DeviceLost, Event, Failed, Hung, Started, Voted
 from avrt.payload import Tracks
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from avrt.drivers.draft import Inputs
     from avrt.drivers.execution import Timing
     from avrt.drivers.recorder import Recorder
+    from avrt.drivers.shadows import Shadows
+    from avrt.exec.stream import Stream
     from avrt.logs.merge import SourceMessage
     from avrt.metrics.run import RunFigures
     from avrt.model.message import Message
@@ -74,6 +76,7 @@ class StageWorker:
         lost_devices: devices that broke and are not known to work again.
         device_lost: is told of each device that breaks.
         stream_hung: is told of each task whose stream hung.
+        shadows: hands jobs on to whoever follows them; None where nobody will.
         digest: of all published payloads; None where none is made.
         gate: what every message passes.
         hang_timeout_ns: host time after which a stage counts as hung.
@@ -115,6 +118,7 @@ class StageWorker:
         self.lost_devices: set[str] = set()
         self.device_lost: Callable[[str], None] | None = None
         self.stream_hung: Callable[[str], None] | None = None
+        self.shadows: Shadows | None = None
         self.interrupts = Interrupts()
         self.gate = Gate(spec, figures, recorder)
         self._handles = count()
@@ -140,21 +144,15 @@ class StageWorker:
 
     def _stream(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
         """Return a new stream of a task."""
-        stage = self._stages[task]
-        variants = {
-            variant.name: (stages[f"{task}@{variant.name}"], variant.device or stage.home(task))
-            for variant in stage.variants
-        }
-        return Stream(
+        return stream_of(
+            self._spec,
+            self._stages[task],
             task,
-            stages[task],
-            self._prepare,
-            places_of(self._spec, stage, task),
-            max(device.threads for device in self._spec.devices),
-            variants=variants,
+            stages,
+            prepare=self._prepare,
             digest=self._digest,
+            scrub=scrub_plan(self._spec, self._stages[task]),
             keeps=self._keeps,
-            scrub=scrub_plan(self._spec, stage),
         )
 
     def made_anew(self, task: str, stages: Mapping[str, BoundStage]) -> Stream:
@@ -195,9 +193,9 @@ class StageWorker:
 
     def conditions(self) -> dict[str, str]:
         """Return what the thread of each stage computes with."""
-        told = {f"stream.{name}": stream.told for name, stream in self._streams.items()}
-        held = {f"weights.{name}": stream.scrub.told for name, stream in self._streams.items()}
-        return told | {name: text for name, text in held.items() if text}
+        streams = self._streams.items()
+        told = {f"stream.{name}": stream.told for name, stream in streams}
+        return told | {f"weights.{name}": s.scrub.told for name, s in streams if s.scrub.told}
 
     def feed(
         self, log: Iterable[SourceMessage], progress: Callable[[int], None] | None
@@ -212,10 +210,8 @@ class StageWorker:
                 self.gate.until(item.log_ns)
                 seen = self.gate.look_at(item)
                 if self.gate.admits(seen):
-                    yield (
-                        item.log_ns,
-                        self.arrival(message_of(seen.item, checked=self._spec.checksums)),
-                    )
+                    message = message_of(seen.item, checked=self._spec.checksums)
+                    yield item.log_ns, self.arrival(message)
         except InputError as damage:
             self.damage = damage
 
@@ -246,7 +242,10 @@ class StageWorker:
         )
         stream = self._streams[command.task]
         device, variant = command.device, command.variant
-        return partial(stream.begin, inputs, told, anew=anew, device=device, variant=variant)
+        begin = partial(stream.begin, inputs, told, anew=anew, device=device, variant=variant)
+        if self.shadows is None:
+            return begin
+        return self.shadows.beginning(command, inputs, stream, begin, anew=anew)
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         future: Future[Result] = Future()
@@ -265,7 +264,8 @@ class StageWorker:
         if result is None:
             return self.hung(job, at_ns)
         del self._running[job]
-        result = self._tested(running.task, result)
+        result = self._sole.tested(running.task, result)
+        self._shadowed(job, result)
         self._note_execution(running, result, at_ns)
         if result.fault is not None:
             self._ballots.faulted(running.task, running.index, result.fault)
@@ -304,6 +304,7 @@ class StageWorker:
         fault = SoftwareFault("hang", f"no answer within {limit} of host time (--hang-timeout)")
         result = Result(None, fault, self.hang_timeout_ns)
         running = self._running.pop(job)
+        self._shadowed(job, None)
         self._ballots.failed(running.task, running.index)
         self._note_execution(running, result, at_ns)
         if self.stream_hung is not None:
@@ -313,12 +314,18 @@ class StageWorker:
     def forget(self, job: int) -> None:
         """Drop a job that is lost with its device, and what it holds."""
         running = self._running.pop(job)
+        self._shadowed(job, None)
         self._ballots.failed(running.task, running.index, "skipped")
+
+    def idle(self) -> None:
+        if self.shadows is not None:
+            self.shadows.idle()
 
     def abandon(self, job: int, at_ns: int) -> None:
         running = self._running.pop(job)
         self._ballots.given_up(running.task, running.index, at_ns)
         result = self._awaited(running)
+        self._shadowed(job, result)
         if result is not None:
             self._note_execution(running, result, at_ns)
 
@@ -344,6 +351,12 @@ class StageWorker:
         """End the worker threads; a hung one is left behind."""
         for stream in self._streams.values():
             stream.close()
+        if self.shadows is not None:
+            self.shadows.close()
+
+    def _shadowed(self, job: int, result: Result | None) -> None:
+        if self.shadows is not None:
+            self.shadows.ended(job, result)
 
     def _keep(self, draft: Draft) -> int:
         """Keep an output that is not published yet; return its handle."""
@@ -353,13 +366,10 @@ class StageWorker:
 
     def _awaited(self, running: _Running) -> Result | None:
         """Return what a job's computation gave, None if it hung; it is waited for once only."""
-        return running.result if running.future is None else self._wait(running)
-
-    def _wait(self, running: _Running) -> Result | None:
-        assert running.future is not None
-        with self.interrupts.allowed():
-            running.result = wait(running.future, self.hang_timeout_ns)
-        running.future = None
+        if running.future is not None:
+            with self.interrupts.allowed():
+                running.result = wait(running.future, self.hang_timeout_ns)
+            running.future = None
         return running.result
 
     def _publish(self, command: Publish, at_ns: int) -> None:
@@ -375,16 +385,10 @@ class StageWorker:
             self._figures.stages[draft.stage].told(message.payload.anomalies)
 
     def _note_execution(self, running: _Running, result: Result, at_ns: int) -> None:
-        name = running.stage.name
         fault = None if result.fault is None else str(result.fault)
         shape = input_shape(running.stage, running.inputs)
-        self._figures.stages[name].measured(result.host_ns, fault, shape)
+        self._figures.stages[running.stage.name].measured(result.host_ns, fault, shape)
         self._recorder.execution(running.task, running.index, result, at_ns)
-
-    def _tested(self, task: str, result: Result) -> Result:
-        """Return what came of a job, without an output that nobody votes on and is none."""
-        fault = result.fault or self._sole.fault(task, result.payload)
-        return result if fault is None else replace(result, payload=None, fault=fault)
 
     def _begins_anew(self, task: str, inputs: Inputs) -> bool:
         """Tell whether the job is of a later epoch than any before."""

@@ -18,7 +18,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from avrt import clock
 from avrt.errors import OUT_OF_MEMORY, WEIGHTS, FaultError, SoftwareFault
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     Inputs = Mapping[str, Message[object] | None]
     Told = Callable[[Result], object]
 
+T = TypeVar("T")
+
 log = logging.getLogger("avrt.exec")
 
 CHECKPOINT_NS = NS_PER_S
@@ -57,9 +59,11 @@ class Stream:
             CHECKPOINT_NS of work before the last one; None where none is kept. For one that takes
             its place when it hangs.
         scrub: what is known of the weights of its stage.
+        turns: how often something other than a job was to change its state.
     """
 
     checkpoint: tuple[str, object] | None = None
+    turns = 0
 
     def __init__(  # noqa: PLR0913 - all after the stage is optional
         self,
@@ -146,10 +150,12 @@ class Stream:
 
     def adopt(self, state: Future[object]) -> None:
         """Queue taking over what `state` of another stream gives; nothing is done before."""
+        self.turns += 1
         self._worker.submit_always(lambda: self._adopt(state.result()))
 
     def begin_anew(self) -> None:
         """Queue taking back the state that the stage had after its warm-up."""
+        self.turns += 1
         self._worker.submit_always(self._begin_anew)
 
     def resume(self, checkpoint: tuple[str, object] | None) -> None:
@@ -157,6 +163,12 @@ class Stream:
         if checkpoint is not None:
             self.checkpoint = checkpoint
             self._worker.submit_always(lambda: self._adopt(checkpoint))
+
+    def idle(self) -> Future[bool]:
+        """Queue telling that all that was queued before is done."""
+        future: Future[bool] = Future()
+        self._worker.submit_always(lambda: future.set_result(True))
+        return future
 
     def close(self) -> None:
         """End the thread after what is queued; a stuck stage's thread is left behind."""
@@ -313,7 +325,7 @@ class Stream:
         return Result(None, fault, max(1, end_ns - start_ns), end_host_ns=end_ns)
 
 
-def wait(future: Future[Result], timeout_ns: int) -> Result | None:
+def wait(future: Future[T], timeout_ns: int) -> T | None:
     """Return the result of submitted work, or None if it does not come within host time."""
     try:
         return future.result(timeout=min(timeout_ns / NS_PER_S, threading.TIMEOUT_MAX))

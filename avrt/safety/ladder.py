@@ -17,8 +17,9 @@ minimal-risk plan, which needs none.
 * The bucket fills with the time under overload and drains at a quarter of that, so a condition that
   toggles trips it exactly if it holds for more than a fifth of the time (PX4's fail-safe delay is
   built alike: it may drain at one rate and refill at another).
-* Up needs: causes clear for `clear_ns` without a break, DWELL_NS at this level, agreement of what
-  came back over SHADOW_FRAMES frames, and room for the level above under the present load.
+* Up needs: causes clear for `clear_ns` without a break, DWELL_NS at this level, and room for the
+  level above under the present load. A device that comes back counts as healthy once it has proved
+  itself (`avrt.drivers.probation`): nobody tells of it before.
 * `clear_ns` begins at CLEAR_NS, doubles with each way down within FORGIVE_NS of the one before, up
   to CLEAR_NS_MAX, and is back once nothing went down for FORGIVE_NS: a device that flaps ends up
   unused, not used in turns.
@@ -31,7 +32,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from avrt.model.ladder import AGE_NS_MAX
-from avrt.safety.replicas import SHADOW_FRAMES
 from avrt.units import NEVER_NS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ class Health:
         faults: jobs of this level end in faults, or for want of memory.
         failing: votes in a row without a decision, the most of all critical stages.
         age_ns: of the last accepted critical output.
-        agreed: frames in a row over which what came back agreed with the accepted outputs.
         admits: whether the level above would meet its deadlines under the present load.
         stands: the vehicle stands.
         resets: somebody resets the last level.
@@ -78,7 +77,6 @@ class Health:
     faults: bool = False
     failing: int = 0
     age_ns: int = 0
-    agreed: int = SHADOW_FRAMES
     admits: bool = True
     stands: bool = False
     resets: bool = False
@@ -184,7 +182,6 @@ class Ladder:
             and not health.overload
             and not health.faults
             and health.admits
-            and health.agreed >= SHADOW_FRAMES
         )
         if not is_clear:
             self._clear_since_ns = None

@@ -7,6 +7,7 @@ given the output accepted before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from avrt.errors import SoftwareFault
@@ -18,6 +19,7 @@ from avrt.safety.trajectory import Trajectory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from avrt.exec.runner import Result
     from avrt.safety.rules import Test
 
 IMPOSSIBLE, REFUSED = "impossible_output", "refused_output"
@@ -41,6 +43,11 @@ class SoleOutputs:
     def forget(self, stage: str) -> None:
         """Begin anew: what was accepted before says nothing of what comes."""
         self._previous.pop(stage, None)
+
+    def tested(self, stage: str, result: Result) -> Result:
+        """Return what came of a job, without an output that is not to be used."""
+        fault = result.fault or self.fault(stage, result.payload)
+        return result if fault is None else replace(result, payload=None, fault=fault)
 
     def fault(self, stage: str, output: object) -> SoftwareFault | None:
         """Return why an output is not to be used, or None; the next one is compared with it.

@@ -15,6 +15,7 @@ import numpy as np
 from avrt.errors import FaultError
 from avrt.exec.runner import guarded
 from avrt.payload import Plan, Tracks
+from avrt.payload.digest import digest_of
 from avrt.safety.agreement import EXACT, SHARE, Choice, Scalar, Tolerance
 from avrt.safety.objects import Objects
 from avrt.safety.trajectory import Trajectory
@@ -36,13 +37,27 @@ def rules_of(stage: StageSpec, accept: Test | None = None) -> Rules:
     redundancy = stage.redundancy
     assert redundancy is not None
     return Rules(
-        agreement=Contained(_agreement(redundancy)),
+        agreement=agreement_of(stage),
         domains=domains_of(stage),
         quorum=redundancy.quorum,
         accept=None if accept is None else contained_test(accept),
         allow_single=redundancy.single,
         supersedes=stage.publish == "asap",
     )
+
+
+def agreement_of(stage: StageSpec) -> Agreement:
+    """Return when outputs of a stage agree: as its votes say, else by kind and but for rounding."""
+    if stage.redundancy is None:
+        return Contained(ByKind(Tolerance(SHARE)))
+    return Contained(_agreement(stage.redundancy))
+
+
+def differs(agreement: Agreement, known: object, found: object) -> bool:
+    """Tell whether an output is another than the one that is known to be right."""
+    if agreement.problem(found) and not agreement.problem(known):
+        return True
+    return not agreement.distance(known, found) <= 1 and digest_of(known) != digest_of(found)
 
 
 def _agreement(redundancy: RedundancySpec) -> Agreement:

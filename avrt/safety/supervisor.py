@@ -4,7 +4,8 @@ It hears what the kernel says, looks at the health of the run every TICK_NS of p
 steps the ladder (`ladder`). A driver hands what it asks for to the kernel as an event, so a run
 verifies from its journal alone. Equal calls of the kernel give equal requests in every driver.
 
-* Healthy devices: those of the ladder's that are not lost.
+* Healthy devices: those of the ladder's that are not lost. A driver tells that one is back when it
+  has proved itself (`avrt.drivers.probation`).
 * Overload: many of the last activations of a critical stage at this level (`windows`) were late, or
   were not done for want of time. What had no input, or was lost, tells nothing of the load.
 * Faults: likewise that many of them failed, or a job of any stage found no memory twice.

@@ -68,6 +68,12 @@ def test_a_campaign_says_what_is_broken_and_what_must_come_of_it(load, tmp_path)
     assert spec.drive.log == str(tmp_path / "drive.mcap")
 
 
+def test_a_device_may_be_wrong_by_a_number(load):
+    row = "{A: {about: it, faults: [{where: device.gpu, what: wrong, by: -2.5, at: 1 s}]}}"
+    (fault,) = load(row).rows["A"].faults
+    assert (fault.where, fault.kind, fault.by) == ("device.gpu", "wrong", -2.5)
+
+
 def test_a_fault_hits_messages_by_number_or_by_time(load):
     rows = load(
         "{A: {about: it, faults: [{where: source.lidar, what: drop, at: 1 s, for: 1 s},"
@@ -102,7 +108,7 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
         ),
         (
             "{A: {about: it, faults: [{where: device.gpu, what: drop, at: 1 s}]}}",
-            "nothing of a device can 'drop'; known are lost, slow, flap",
+            "nothing of a device can 'drop'; known are lost, slow, flap, wrong",
         ),
         ("{A: {about: it, faults: [{where: source.lidar, what: drop}]}}", "say when it begins"),
         (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import avrt
 from avrt.api.campaign import FaultCampaign
 from avrt.config.pipeline import load
+from avrt.drivers import probation
 from avrt.drivers.inject import jobs
 from avrt.drivers.inject.campaign import Campaign, idle, is_same
 from avrt.drivers.inject.rules import rules_for
@@ -255,9 +256,11 @@ faults = st.one_of(
         Injection,
         place=st.just("device"),
         target=st.sampled_from(["gpu", "cpu"]),
-        kind=st.sampled_from(["lost", "slow"]),
+        kind=st.sampled_from(["lost", "slow", "wrong"]),
         at_ns=st.integers(0, 10**9),
+        for_ns=st.one_of(st.none(), st.integers(1, 5 * 10**8)),
         factor=st.just(9.0),
+        by=st.just(1.0),
     ),
 )
 
@@ -265,7 +268,10 @@ faults = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(faults, min_size=1, max_size=3))
-def test_taps_with_nothing_to_do_change_nothing_and_the_same_faults_do_the_same(bench, given):
+def test_taps_with_nothing_to_do_change_nothing_and_the_same_faults_do_the_same(
+    bench, monkeypatch, given
+):
+    monkeypatch.setattr(probation, "SHADOW_FRAMES", 2)
     golden = run_once(bench)
     assert is_same(golden, run_once(bench, [idle(fault) for fault in given]))
     first, second = run_once(bench, given), run_once(bench, given)

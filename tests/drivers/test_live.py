@@ -11,6 +11,7 @@ from mcap.reader import make_reader
 from small_stages import FOREVER_S, failing, total
 
 import avrt
+from avrt.drivers import probation
 from avrt.drivers.host_watch import HostWatch
 from avrt.drivers.recording import read_recorded
 from avrt.drivers.verify import verify
@@ -18,6 +19,7 @@ from avrt.drivers.whatif import repeat
 from avrt.errors import HardwareFault, SpecError
 from avrt.logs.record.run_file import RunFile
 from avrt.model.records import JobRecord, ResourceRecord
+from avrt.safety import recovery
 
 pytestmark = pytest.mark.live
 
@@ -249,7 +251,11 @@ class Device:
 
 
 @pytest.mark.slow
-def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(make_drive, tmp_path, read_records):
+def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(
+    make_drive, tmp_path, read_records, monkeypatch
+):
+    """It is back when a twin of its stage has followed enough jobs on the fallback."""
+    monkeypatch.setattr(probation, "SHADOW_FRAMES", 5)
     device = Device(broken_at=3)
     devices = {"npu": {"type": "simulated", "fallback": "cpu"}, "cpu": {"type": "cpu"}}
     pipeline = avrt.Pipeline("p", devices=devices)
@@ -264,9 +270,17 @@ def test_stages_of_a_device_that_breaks_go_on_at_its_fallback(make_drive, tmp_pa
     jobs = read_records(out, JobRecord)
     assert [job.outcome for job in jobs if job.index == 3] == ["aborted"]
     assert sum(job.outcome == "aborted" for job in jobs) == 1
-    resources = [(r.name, r.state) for r in read_records(out, ResourceRecord)]
-    assert resources == [("npu", "lost"), ("npu", "back")]
-    assert device.calls == list(range(30))
+    lost, back = read_records(out, ResourceRecord)
+    assert [(r.name, r.state) for r in (lost, back)] == [("npu", "lost"), ("npu", "back")]
+    repeated = sorted(device.calls)
+    for sequence in range(30):
+        repeated.remove(sequence)
+    golden, *shadows = repeated
+    assert golden == 0
+    assert len(shadows) >= 5
+    assert shadows == sorted(set(shadows))
+    ends_ns = [job.end_ns for job in jobs if job.index in shadows[:5]]
+    assert back.at_ns >= max(ends_ns)
     assert report.jobs["open"] == 0
     assert verify(out).equal
 
@@ -303,6 +317,40 @@ def test_what_changes_on_its_way_is_told_by_its_check_sum(make_drive, monkeypatc
         assert "input it, total 3, is not what was published" in stages["after"].first_fault
 
 
+class Drifting(avrt.Stage):
+    """A stage that computes wrongly wherever it is made anew."""
+
+    made = 0
+
+    def __init__(self):
+        Drifting.made += 1
+        self.wrong = Drifting.made > 1
+
+    def process(self, cloud):
+        if cloud.stamp.sequence == 3:
+            raise HardwareFault("device_lost", "no answer")
+        return cloud.stamp.sequence + self.wrong
+
+
+@pytest.mark.slow
+def test_a_device_that_computes_wrongly_stays_out(make_drive, tmp_path, read_records, monkeypatch):
+    monkeypatch.setattr(recovery, "WAIT_NS_MIN", 50_000_000)
+    monkeypatch.setattr(Drifting, "made", 0)
+    devices = {"npu": {"type": "simulated", "fallback": "cpu"}, "cpu": {"type": "cpu"}}
+    pipeline = avrt.Pipeline("p", devices=devices)
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    keys = {"inputs": {"cloud": "lidar"}, "device": "npu", "wcet": "5 ms", "deadline": "90 ms"}
+    pipeline.add(Drifting, name="see", **keys)
+    out = tmp_path / "run.mcap"
+    report = pipeline.run(make_drive(15), record=out)
+    assert [(r.name, r.state) for r in read_records(out, ResourceRecord)] == [("npu", "lost")]
+    assert report.jobs["met"] + report.jobs["late"] == 14
+    (anomaly,) = report.summary.anomalies
+    assert (anomaly.kind, anomaly.topic, anomaly.count) == ("device_out", "npu", 3)
+    assert anomaly.detail.endswith("3 times within 10 min: see: its output differs")
+    assert verify(out).equal
+
+
 @pytest.mark.slow
 def test_a_job_that_is_lost_with_its_device_is_forgotten(make_drive, monkeypatch):
     """Its inputs would be kept for ever: the driver never hears of its end."""
@@ -328,7 +376,8 @@ def test_a_job_that_is_lost_with_its_device_is_forgotten(make_drive, monkeypatch
         assert cloud.stamp.sequence != 3 or gate.wait(FOREVER_S)
         return cloud.stamp.sequence
 
-    devices = {"npu": {"type": "simulated", "slots": 2, "fallback": "cpu"}, "cpu": {"type": "cpu"}}
+    npu = {"type": "simulated", "slots": 2, "fallback": "cpu"}
+    devices = {"npu": npu, "cpu": {"type": "cpu", "slots": 2}}
     pipeline = avrt.Pipeline("p", devices=devices)
     pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
     for stage in (waits, breaks):

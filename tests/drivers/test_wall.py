@@ -51,6 +51,8 @@ class FakeWall:
 class FakeWorker(Script):
     """The virtual worker of a scenario, on the fake wall clock."""
 
+    idle_ns = ()
+
     def __init__(self, scenario, wall):
         super().__init__(scenario)
         self.wall = wall
@@ -74,6 +76,9 @@ class FakeWorker(Script):
     def hung(self, job, at_ns):
         self.given_up.append((job, at_ns))
         return Hung(job)
+
+    def idle(self):
+        self.idle_ns = (*self.idle_ns, self.wall.at)
 
 
 class Costs(FakeWorker):
@@ -271,6 +276,18 @@ def test_jobs_begin_after_everything_else_of_their_instant_and_before_the_next_w
     for job, waits in begins:
         same = [what for what, _, seen in worker.told if seen == waits]
         assert same[-1] == "begin", (job, same)
+
+
+def test_a_worker_hears_that_nothing_is_underway_and_only_then():
+    """`act` follows `see` at once: between the two there is always a job."""
+    spec = Bench(stage("see", "lidar", deadline_ns=50), stage("act", "see", deadline_ns=50)).spec
+    worker = Costs({"see": 5, "act": 1}, FakeWall())
+    feed = [(at_ns, Arrived("lidar", i, at_ns, at_ns, -i - 1)) for i, at_ns in enumerate((10, 30))]
+    calls, _ = wall_run(spec, worker, feed)
+    assert [end_ns for _, _, end_ns in outcomes(calls)] == [15, 16, 35, 36]
+    assert worker.idle_ns[0] == 0
+    assert not {10, 15, 30, 35} & set(worker.idle_ns)
+    assert {16, 36} & set(worker.idle_ns) == {16}  # the run is over with the last job
 
 
 def test_a_driver_that_is_late_begins_the_jobs_of_each_instant_before_it_takes_in_the_next():

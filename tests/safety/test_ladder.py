@@ -16,7 +16,6 @@ from avrt.safety.ladder import (
     Level,
     Transition,
 )
-from avrt.safety.replicas import SHADOW_FRAMES
 from avrt.units import NS_PER_MS, NS_PER_S
 
 NAMES = ("nominal", "degraded_1", "degraded_2", "degraded_3", "cpu_only", "minimal_risk")
@@ -115,9 +114,7 @@ def test_it_climbs_one_level_at_a_time_and_not_too_soon(ladder):
     assert all(b - a >= max(DWELL_NS, CLEAR_NS) for a, b in pairwise(times))
 
 
-@pytest.mark.parametrize(
-    "keys", [{"overload": True}, {"admits": False}, {"agreed": SHADOW_FRAMES - 1}]
-)
+@pytest.mark.parametrize("keys", [{"overload": True}, {"admits": False}])
 def test_it_stays_down_while_something_forbids_the_level_above(ladder, keys):
     ladder.step(TICK_NS, Health(devices=3))
     forbidden = lambda t: Health(devices=4, **keys) if t % 4 < 0.1 else WELL  # noqa: E731

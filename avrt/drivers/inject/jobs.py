@@ -11,7 +11,8 @@ is stamped, published and voted on. A job is hit by its index, or by when it was
 | memory    | the stage finds no memory at its first try                          |
 | no_memory | the stage finds no memory, however often it tries                   |
 | never     | their work never ends; they keep their stream and their slot        |
-| wrong     | `by` is added to every number of their output                       |
+| wrong     | `by` is added to every number of their output; of a device: of all  |
+|           | that start on it, and of what twins of stages make there            |
 | nan       | a share of the numbers of their output is none                      |
 | repeat    | their output is that of the last job before                         |
 | flip      | one bit of one number of their output is flipped                    |
@@ -27,12 +28,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt.drivers.draws import generator
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
 from avrt.drivers.inject.weights import can_flip, flip
+from avrt.drivers.shadows import Shadows
 from avrt.drivers.worker import StageWorker
 
 if TYPE_CHECKING:
@@ -60,7 +63,11 @@ class InjectedError(Exception):
 
 
 class TappedWorker(StageWorker):
-    """Computes jobs, some of them wrong."""
+    """Computes jobs, some of them wrong.
+
+    Attributes:
+        now_ns: the pipeline time of the present instant, for what is computed beside the jobs.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a run is made of
         self,
@@ -75,7 +82,8 @@ class TappedWorker(StageWorker):
     ) -> None:
         """Put a tap in front of every stage: stages of one class stay of one class."""
         self._applied = applied
-        self._slow_devices = [f for f in faults if f.place == "device" and f.kind == "slow"]
+        self.now_ns = 0
+        self._devices = [f for f in faults if f.place == "device" and f.kind in {"slow", "wrong"}]
         self._at_vote = [fault for fault in faults if fault.kind == "voter"]
         at_jobs = [f for f in faults if f.place == "stage" and f not in self._at_vote]
         self._faults = {
@@ -85,12 +93,28 @@ class TappedWorker(StageWorker):
         }
         self._on_bus = [fault for fault in faults if fault.place == "bus"]
         self._taps = {task: _Tap(task) for task in self._faults}
-        classes = _Classes()
+        self._classes = _Classes()
         for name, stage in stages.items():
             task, _, variant = name.partition("@")
             self._taps[task].stages[variant] = stage
-            classes.put_before(stage, self._taps[task])
+            self._classes.put_before(stage, self._taps[task].call)
         super().__init__(spec, stages, timing, figures, recorder, hang_timeout_ns)
+        self.shadows = Shadows()
+
+    def tapped(self, device: str, stages: Mapping[str, BoundStage]) -> Mapping[str, BoundStage]:
+        """Return fresh stages for a device; what they compute is as wrong as it is there."""
+        for stage in stages.values():
+            self._classes.put_before(stage, partial(self._answer, device))
+        return stages
+
+    def _answer(
+        self, device: str, _stage: BoundStage, process: _Process, inputs: Mapping[str, object]
+    ) -> object:
+        """Call a stage on a device, beside the jobs."""
+        payload = process(**inputs)
+        for fault in self._at_device(device, self.now_ns):
+            payload = _with(fault, payload, 0)
+        return payload
 
     def vote(self, command: Vote, at_ns: int) -> Voted:
         voter = vars(self._ballots.voters[command.stage])
@@ -118,11 +142,9 @@ class TappedWorker(StageWorker):
 
     def start(self, command: Dispatch, at_ns: int) -> int | None:
         cost_ns = super().start(command, at_ns)
-        slow = [f for f in self._slow_devices if f.target == command.device]
-        hits = [f for f in slow if f.covers(0, at_ns)]
-        hits += [fault for fault in self._hits(command, at_ns) if fault.kind in TIMES]
-        for fault in hits:
-            self._applied.note(fault, at_ns)
+        for fault in self._hits(command, at_ns):
+            if fault.kind not in TIMES:
+                continue
             if fault.kind == "never" or cost_ns is None:
                 return None
             cost_ns = max(1, ceil(cost_ns * fault.factor))
@@ -154,6 +176,13 @@ class TappedWorker(StageWorker):
         found = [fault for fault in faults if tap.can(fault, command.variant)]
         for fault in found:
             self._applied.note(fault, at_ns)
+        return [*self._at_device(command.device, at_ns), *found]
+
+    def _at_device(self, device: str, at_ns: int) -> list[Injection]:
+        """Return the faults of whatever a device computes now, and note that it does."""
+        found = [f for f in self._devices if f.target == device and f.covers(0, at_ns)]
+        for fault in found:
+            self._applied.note(fault, at_ns)
         return found
 
 
@@ -163,6 +192,9 @@ def _raise_at(*question: object) -> Answer:
 
 class _Process(Protocol):
     def __call__(self, **inputs: object) -> object: ...
+
+
+_Answer: TypeAlias = "Callable[[BoundStage, _Process, Mapping[str, object]], object]"
 
 
 class _Tap:
@@ -228,11 +260,11 @@ class _Classes:
         self._made: dict[type, type] = {}
         self._calls: dict[int, Callable[[Mapping[str, object]], object]] = {}
 
-    def put_before(self, stage: BoundStage, tap: _Tap) -> None:
-        """Let a tap answer for a stage."""
+    def put_before(self, stage: BoundStage, answer: _Answer) -> None:
+        """Let something answer for a stage, given its `process` and the inputs."""
         process = stage.process
         vars(stage).pop("process", None)
-        self._calls[id(stage)] = lambda inputs: tap.call(stage, process, inputs)
+        self._calls[id(stage)] = lambda inputs: answer(stage, process, inputs)
         object.__setattr__(stage, "__class__", self._class_of(type(stage)))
 
     def _class_of(self, kind: type) -> type:

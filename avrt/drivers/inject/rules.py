@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from avrt.metrics.compared import half_step_ns
 from avrt.metrics.observed import Rules
 from avrt.model.levels import at_level, critical_stages, first_level, levels_of
-from avrt.payload.digest import digest_of
-from avrt.safety.agreement import SHARE, Tolerance
-from avrt.safety.rules import ByKind, Contained, rules_of
+from avrt.safety.rules import agreement_of, differs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from avrt.metrics.observed import Differs, Observed
     from avrt.model.ladder import LevelSpec
     from avrt.model.spec import PipelineSpec
-    from avrt.safety.agreement import Agreement
 
 SILENT_STEPS = 6
 """Of a stage's shortest step, without a ladder: after so long it is silent."""
@@ -62,21 +59,5 @@ def _unchanged(spec: PipelineSpec, level: LevelSpec) -> frozenset[str]:
 
 
 def _differs(spec: PipelineSpec, critical: Iterable[str]) -> Differs:
-    agreements = {name: _agreement(spec, name) for name in critical}
-
-    def differs(stage: str, known: object, found: object) -> bool:
-        if digest_of(known) == digest_of(found):
-            return False
-        agreement = agreements[stage]
-        if agreement.problem(found) and not agreement.problem(known):
-            return True
-        return not agreement.distance(known, found) <= 1
-
-    return differs
-
-
-def _agreement(spec: PipelineSpec, name: str) -> Agreement:
-    stage = spec.stage(name)
-    if stage.redundancy is not None:
-        return rules_of(stage).agreement
-    return Contained(ByKind(Tolerance(SHARE)))
+    agreements = {name: agreement_of(spec.stage(name)) for name in critical}
+    return lambda stage, known, found: differs(agreements[stage], known, found)

@@ -25,6 +25,8 @@ from avrt.drivers.inject.devices import device_events
 from avrt.drivers.inject.held import HeldLog
 from avrt.drivers.inject.jobs import TappedWorker
 from avrt.drivers.inject.messages import broken, spoilt
+from avrt.drivers.inject.proving import ProvingLoop, Returns
+from avrt.drivers.probation import Probation
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.virtual import VirtualLoop
 from avrt.drivers.worker import StageWorker
@@ -40,7 +42,7 @@ from avrt.model.commands import Record
 from avrt.model.records import ModeRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from avrt.config.binding import BoundStage
     from avrt.logs.raw import RawMessage
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from avrt.metrics.observed import Detection
     from avrt.model.campaign import Injection
     from avrt.model.commands import Command
+    from avrt.model.events import Event
     from avrt.model.guard import FlawRecord, SensorRecord
     from avrt.model.message import Message
     from avrt.model.spec import PipelineSpec, SourceSpec
@@ -111,8 +114,7 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
                 worker.feed(items, None),
                 key=lambda entry: entry[0],
             )
-            until_ns = bench.end_ns + 1
-            VirtualLoop(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns).run()
+            _loop(bench, worker, feed, journal).run()
             worker.gate.until(bench.end_ns)
     finally:
         worker.close()
@@ -120,6 +122,23 @@ def _run(bench: Bench, faults: Sequence[Injection], observed: Observed, applied:
     observed.digest = journal.digest
     if worker.damage is not None:
         raise worker.damage
+
+
+def _loop(
+    bench: Bench, worker: StageWorker, feed: Iterator[tuple[int, Event]], journal: Journal
+) -> VirtualLoop:
+    """Return a loop over the whole drive; without faults no device has to prove itself."""
+    spec, until_ns = bench.spec, bench.end_ns + 1
+    if not isinstance(worker, TappedWorker):
+        return VirtualLoop(spec, Kernel(spec), feed, worker, journal, until_ns=until_ns)
+
+    def make(task: str, device: str) -> Mapping[str, BoundStage]:
+        made = bench.make().items()
+        return worker.tapped(device, {n: s for n, s in made if n.partition("@")[0] == task})
+
+    assert worker.shadows is not None
+    returns = Returns(Probation(spec, worker.shadows, make, worker.hang_timeout_ns))
+    return ProvingLoop(spec, feed, worker, journal, returns, until_ns)
 
 
 def _worker(
