@@ -178,17 +178,16 @@ def hang(monkeypatch):
     So no test depends on how fast the host is; the timeout itself has its test in tests/exec.
     """
     hang = Hang()
-    wait = driver.StageWorker._wait
+    awaited = driver.StageWorker._awaited
 
     def wait_or_hang(self, running):
-        if (running.stage.name, running.index) != ("stuck", 1):
-            return wait(self, running)
-        assert running.future is not None
+        if (running.stage.name, running.index) != ("stuck", 1) or running.future is None:
+            return awaited(self, running)
         assert hang.entered.wait(FOREVER_S)
         running.future = None
         return None
 
-    monkeypatch.setattr(driver.StageWorker, "_wait", wait_or_hang)
+    monkeypatch.setattr(driver.StageWorker, "_awaited", wait_or_hang)
     yield hang
     hang.gate.set()
 
