@@ -6,8 +6,9 @@ Which outputs are good, and which are wrong, `compared` tells. The class is the 
 |-------------------|-------------------------------------------------------------------------|
 | crash             | the run did not come to its end                                         |
 | hang              | a critical stage that runs is silent at the end, for longer than may be |
-| silent_corruption | a wrong output was published, and nothing had told of a fault by then   |
-|                   | since the last fault began                                              |
+| silent_corruption | a wrong output was published, nothing had told of a fault by then since |
+|                   | the last fault began, nor shortly before (`Rules.told_ns`), and no      |
+|                   | sensor is known to be out or blocked                                    |
 | safe_stop         | the run ended at the last level                                         |
 | degraded          | another level was entered, an output says that it is less, or a stage   |
 |                   | whose outputs were wrong or missing was never good again                |
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from avrt.metrics.compared import Compared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from avrt.metrics.observed import Course, Detection, Observed, Rules
     from avrt.model.campaign import Outcome
@@ -64,7 +65,11 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     seen = Compared(golden, faulty, rules, since_ns)
     told_ns = sorted(d.at_ns for d in told)
     wrong_ns = seen.times_ns("wrong")
-    is_silent = any(not _is_told(at_ns, told_ns, faulty.injected_ns) for at_ns in wrong_ns)
+    is_silent = any(
+        not _is_told(at_ns, told_ns, faulty.injected_ns, rules.told_ns)
+        and not _is_blind(at_ns, faulty.sensors)
+        for at_ns in wrong_ns
+    )
     return Judged(
         _outcome(faulty, seen, rules, is_silent=is_silent),
         min(faulty.injected_ns, default=None),
@@ -80,11 +85,21 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     )
 
 
-def _is_told(at_ns: int, told_ns: Sequence[int], injected_ns: Sequence[int]) -> bool:
-    """Whether anything told of a fault by then, since the last one began to have an effect."""
+def _is_told(at_ns: int, told_ns: Sequence[int], injected_ns: Sequence[int], holds_ns: int) -> bool:
+    """Whether anything told of a fault by then, since the last one began to have an effect.
+
+    What told so shortly before counts, too: of two faults the first still has its effect.
+    """
     begun_ns = max((began_ns for began_ns in injected_ns if began_ns <= at_ns), default=0)
+    begun_ns = min(begun_ns, at_ns - holds_ns)
     place = bisect_left(told_ns, begun_ns)
     return place < len(told_ns) and told_ns[place] <= at_ns
+
+
+def _is_blind(at_ns: int, sensors: Iterable[tuple[int, str, bool]]) -> bool:
+    """Whether a sensor is known not to be ok at a time: everybody who reads its mode is told."""
+    is_ok = {source: ok for changed_ns, source, ok in sensors if changed_ns <= at_ns}
+    return not all(is_ok.values())
 
 
 def _outcome(faulty: Observed, seen: Compared, rules: Rules, *, is_silent: bool) -> Outcome:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from avrt.units import NS_PER_MS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 Quality = Literal["good", "other", "less", "wrong", "lost"]
 QUALITIES: tuple[Quality, ...] = ("good", "other", "less", "wrong", "lost")
 """What becomes of an output, as `compared` tells."""
+
+
+FTTI_NS = 500 * NS_PER_MS
+"""The fault-tolerant time from perception to plan: an assumption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class Observed:
         injected_ns: when each fault first had an effect, those that had one, in order.
         crash: why it did not come to its end, or "".
         digest: of its decisions.
+        sensors: when the state of which sensor changed, and whether it is ok since.
     """
 
     outputs: dict[str, list[Output]] = field(default_factory=dict)
@@ -63,6 +70,7 @@ class Observed:
     injected_ns: list[int] = field(default_factory=list)
     crash: str = ""
     digest: str = ""
+    sensors: list[tuple[int, str, bool]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,7 @@ class Rules:
             them.
         silent_ns: how long a critical stage may be silent.
         near_ns: by source, half of the time between two captures.
+        told_ns: for how long what told of a fault still holds when another one has begun.
     """
 
     differs: Differs
@@ -102,6 +111,7 @@ class Rules:
     same_at: Mapping[str, frozenset[str]]
     silent_ns: int
     near_ns: Mapping[str, int] = field(default_factory=dict)
+    told_ns: int = FTTI_NS
 
     @property
     def first(self) -> str:

@@ -175,5 +175,6 @@ def test_the_object_has_the_documented_keys_and_no_others(call, campaign):
     assert set(data["rows"][0]["faults"][0]) == {item.name for item in fields(Injection)}
     clean = call("inject", path, "--clean", 8, "--json").data["clean"]
     assert set(clean) <= words
+    path = campaign(row("B2", WRONG), row("B3", WRONG))
     pairs = call("inject", path, "--pairs", 2, "--json").data["pairs"]
     assert set(pairs["harmful"][0]) <= words

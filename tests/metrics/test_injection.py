@@ -18,6 +18,7 @@ RULES = Rules(
     {"full": frozenset({"plan"}), "less": frozenset({"plan"}), "stop": frozenset()},
     {"full": frozenset({"plan"}), "less": frozenset(), "stop": frozenset()},
     silent_ns=300,
+    told_ns=50,
     near_ns={"lidar": 50},
 )
 
@@ -43,6 +44,11 @@ def with_outputs(**changed):
     by_number = {int(key[1:]): value for key, value in changed.items()}
     made = [by_number.get(n, output(n)) for n in range(10)]
     return [item for item in made if item is not None]
+
+
+def blocked(outputs, *sensors):
+    """Return a run with two faults, the first of which is told, and states of sensors."""
+    return replace(run(outputs, TOLD, injected_ns=(300, 600)), sensors=list(sensors))
 
 
 CASES = {
@@ -82,6 +88,26 @@ CASES = {
     ),
     "told of another fault, before this one": (
         run(with_outputs(_6=output(6, "bad")), TOLD, injected_ns=(300, 600)),
+        "silent_corruption",
+        0,
+        1,
+    ),
+    "told of another fault, shortly before this one": (
+        run(
+            with_outputs(_6=output(6, "bad")), [Detection(590, "vote", "x")], injected_ns=(300, 600)
+        ),
+        "recovered",
+        0,
+        1,
+    ),
+    "a sensor is known to be blocked since another fault": (
+        blocked(with_outputs(_6=output(6, "bad")), (320, "lidar", False)),
+        "recovered",
+        0,
+        1,
+    ),
+    "a sensor is known to be ok again": (
+        blocked(with_outputs(_6=output(6, "bad")), (320, "lidar", False), (500, "lidar", True)),
         "silent_corruption",
         0,
         1,

@@ -74,10 +74,13 @@ class Campaign:
         return RowResult(row, seed, faults, self._is_simulated(faults), judged, tuple(failed))
 
     def pairs(self, rows: Mapping[str, Row], count: int, seed: int) -> Iterator[PairResult]:
-        """Run so many pairs of different rows; the same seed gives the same pairs."""
-        ids = list(rows)
+        """Run so many pairs of different rows; the same seed gives the same pairs.
+
+        Known gaps are left aside: that nothing tells of them is known.
+        """
+        ids = [name for name, row in rows.items() if not row.gap]
         if len(ids) < 2:
-            raise SpecError("a pair takes two rows; write another one", ("rows",))
+            raise SpecError("a pair takes two rows without a gap; write another one", ("rows",))
         rng = generator(seed, "pairs")
         for number in range(count):
             first, second = (ids[int(place)] for place in rng.choice(len(ids), 2, replace=False))

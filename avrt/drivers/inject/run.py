@@ -184,14 +184,15 @@ class _HeardFigures(RunFigures):
 
     def __init__(self, spec: PipelineSpec, observed: Observed) -> None:
         super().__init__(spec)
-        self._detections = observed.detections
+        self._observed = observed
 
     def flaw(self, record: FlawRecord) -> None:
-        self._detections.append(alarm_of_flaw(record))
+        self._observed.detections.append(alarm_of_flaw(record))
         super().flaw(record)
 
     def sensor(self, record: SensorRecord) -> None:
-        self._detections.extend(alarms_of_sensor(record))
+        self._observed.detections.extend(alarms_of_sensor(record))
+        self._observed.sensors.append((record.at_ns, record.source, record.state == "ok"))
         super().sensor(record)
 
 
