@@ -160,7 +160,7 @@ def _with_device(stage: StageSpec, node: Node) -> StageSpec:
         replace(segment, device=device)
         for segment, device in zip(stage.segments, devices, strict=False)
     )
-    return replace(stage, device=devices[0], segments=segments)
+    return replace(stage.on(devices[0]), segments=segments)
 
 
 def _with_rate(stage: StageSpec, node: Node) -> StageSpec:

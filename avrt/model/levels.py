@@ -70,9 +70,8 @@ def as_variant(stage: StageSpec, variant: VariantSpec | None) -> StageSpec:
         return replace(stage, variants=())
     own = {} if variant.run else dict(stage.params)
     return replace(
-        stage,
+        stage if variant.device is None else stage.on(variant.device),
         run=variant.run or stage.run,
-        device=variant.device or stage.device,
         wcet_ns=variant.wcet_ns or stage.wcet_ns,
         bcet_ns=None if variant.wcet_ns else stage.bcet_ns,
         profile_ns=() if variant.wcet_ns else stage.profile_ns,
@@ -83,14 +82,12 @@ def as_variant(stage: StageSpec, variant: VariantSpec | None) -> StageSpec:
 
 def _changed(stage: StageSpec, change: StageLevel | None) -> StageSpec:
     change = change or StageLevel(stage=stage.name)
-    redundancy = stage.redundancy
-    variant = stage.variant(change.variant)
+    own = as_variant(stage, stage.variant(change.variant))
+    redundancy = own.redundancy
     if redundancy is not None and change.copies is not None:
         redundancy = redundancy.of(change.copies)
-    if redundancy is not None and variant is not None and variant.device is not None:
-        redundancy = replace(redundancy, devices=())
     return replace(
-        as_variant(stage, variant),
+        own,
         period_ns=stage.period_ns if change.period_ns is None else change.period_ns,
         every=stage.every if change.every is None else change.every,
         redundancy=redundancy,

@@ -263,6 +263,11 @@ class StageSpec:
         """Return the device to which a task belongs."""
         return self.homes[self.task_names.index(task)]
 
+    def on(self, device: str) -> StageSpec:
+        """Return the stage with all its copies on one device."""
+        redundancy = self.redundancy and replace(self.redundancy, devices=())
+        return replace(self, device=device, redundancy=redundancy)
+
     def copy(self, number: int) -> StageSpec:
         """Return the stage as one of its copies runs it, and where."""
         if self.redundancy is None:

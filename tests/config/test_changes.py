@@ -34,6 +34,17 @@ def test_every_change_reaches_its_field_and_no_other(spec):
     assert change_pipeline(spec, Changes()) == spec
 
 
+def test_a_stage_that_moves_takes_all_its_copies_with_it():
+    devices = {name: {"type": "simulated"} for name in ("a", "b")}
+    pipeline = avrt.Pipeline("p", devices=devices)
+    spread = {"copies": 2, "devices": ["a", "b"]}
+    keys = {"period": "50 ms", "wcet": "10 ms", "deadline": "40 ms", "redundancy": spread}
+    pipeline.add(lambda: 0, name="beat", **keys)
+    assert pipeline.spec.stage("beat").homes == ("a", "b")
+    moved = change_pipeline(pipeline.spec, Changes(device=("beat=b",)))
+    assert moved.stage("beat").homes == ("b", "b")
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
