@@ -178,7 +178,6 @@ class _Run:
         self._stopped = threading.Event()
         self._has_ended = False
         self._bell: SimpleQueue[None] = SimpleQueue()
-        self._is_checked = spec.checksums
         self._boxes = {source.name: Mailbox() for source in spec.sources}
         self._unclosed = list(feeds)
         self._open_feeds = self._unready_feeds = len(feeds)
@@ -301,7 +300,7 @@ class _Run:
         while feed.aside:
             self._recorder.aside(feed.aside.popleft())
         seen = self._worker.gate.look_at(item)
-        message = message_of(seen.item, checked=self._is_checked)
+        message = message_of(seen.item, checked=self._spec.checksums)
         self._boxes[item.source].put((message, seen))
         self._inbox.put(partial(self._arrived, item.source))
 

@@ -67,7 +67,7 @@ def judge(golden: Observed, faulty: Observed, rules: Rules) -> Judged:
     wrong_ns = seen.times_ns("wrong")
     is_silent = any(
         not _is_told(at_ns, told_ns, faulty.injected_ns, rules.told_ns)
-        and not _is_blind(at_ns, faulty.sensors)
+        and not _is_out(at_ns, faulty.sensors)
         for at_ns in wrong_ns
     )
     return Judged(
@@ -96,7 +96,7 @@ def _is_told(at_ns: int, told_ns: Sequence[int], injected_ns: Sequence[int], hol
     return place < len(told_ns) and told_ns[place] <= at_ns
 
 
-def _is_blind(at_ns: int, sensors: Iterable[tuple[int, str, bool]]) -> bool:
+def _is_out(at_ns: int, sensors: Iterable[tuple[int, str, bool]]) -> bool:
     """Whether a sensor is known not to be ok at a time: everybody who reads its mode is told."""
     is_ok = {source: ok for changed_ns, source, ok in sensors if changed_ns <= at_ns}
     return not all(is_ok.values())

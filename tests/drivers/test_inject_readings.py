@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from avrt.drivers.inject.readings import MISREADINGS, misread
+from avrt.config.injections import ONLY_OF
+from avrt.drivers.inject.readings import misread
 from avrt.model.campaign import Injection
 from avrt.payload import Image, PointCloud, Speed, Targets
 
@@ -111,7 +112,7 @@ def test_ghosts_come_on_top(targets):
     assert (found.ids[3:] == -1).all()
 
 
-@pytest.mark.parametrize("kind", sorted(MISREADINGS))
+@pytest.mark.parametrize("kind", sorted(ONLY_OF))
 def test_readings_of_other_sensors_stay_as_they_are(kind, image, cloud, targets):
     own = {"fill": image, "cover": image, "ghosts": targets}.get(kind, cloud)
     for payload in (image, cloud, targets, Speed(1.0, 0.0)):

@@ -32,7 +32,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from avrt.drivers.draws import generator
-from avrt.drivers.inject.readings import MISREADINGS, misread
+from avrt.drivers.inject.readings import misread
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
 from avrt.units import NS_PER_MS, NS_PER_S
 
@@ -233,11 +233,13 @@ def _moved_up(item: SourceMessage, places: int) -> SourceMessage:
 
 def _with(fault: Injection, payload: Payload, index: int) -> Payload:
     rng = generator(fault.seed, f"{fault.kind} {index}")
-    if fault.kind in MISREADINGS:
-        return cast("Payload", misread(payload, fault, rng))
-    if fault.kind == "nan":
-        return cast("Payload", with_nan(payload, fault.share, rng))
-    return cast("Payload", with_flip(payload, rng))
+    match fault.kind:
+        case "nan":
+            return cast("Payload", with_nan(payload, fault.share, rng))
+        case "flip":
+            return cast("Payload", with_flip(payload, rng))
+        case _:
+            return cast("Payload", misread(payload, fault, rng))
 
 
 def _moved(sent: Sent, by_ns: int) -> Sent:

@@ -33,9 +33,6 @@ FULL_TURN = 2 * np.pi
 GHOST_RANGE, GHOST_SIDE, GHOST_SPEED = 150.0, 40.0, 30.0  # metres, metres either way, m/s
 GHOST_SIGMA, GHOST_STRENGTH = 0.5, 10.0  # metres, dB
 UNDERFLOW_SECONDS = 2**32 / 1e9  # 32 bits of nanoseconds below zero
-MISREADINGS = frozenset(
-    ("fill", "cover", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts")
-)
 
 
 def misread(payload: object, fault: Injection, rng: np.random.Generator) -> object:  # noqa: PLR0911
