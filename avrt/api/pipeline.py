@@ -54,6 +54,18 @@ class Pipeline:
         return cls.of(load(path))
 
     @classmethod
+    def fitting(cls, log: str | Path) -> Pipeline:
+        """Return a pipeline made to fit a log; its text tells what was assumed.
+
+        Raises:
+            SpecError: there is nothing in the log that a stage could read.
+            InputError: the log cannot be used.
+        """
+        from avrt.api.fitting import fitting_pipeline  # noqa: PLC0415 - opens logs
+
+        return cls.of(fitting_pipeline(Path(log)))
+
+    @classmethod
     def of(cls, loaded: LoadedPipeline) -> Pipeline:
         """Return the pipeline of a file that was read."""
         pipeline = cls(loaded.spec.name)

@@ -19,6 +19,7 @@ from avrt.cli import (
     compare,
     demo,
     doctor,
+    info,
     inject,
     profile,
     replay,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 BUG, INTERRUPTED = 70, 130
 COMMANDS = (
-    demo, check, simulate, replay, run, verify, report, score, whatif, compare, inject, profile,
-    doctor,
+    demo, info, check, simulate, replay, run, verify, report, score, whatif, compare, inject,
+    profile, doctor,
 )  # fmt: skip
 
 

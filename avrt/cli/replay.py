@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,11 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="an MCAP file, a rosbag2 folder or file, a ROS 1 bag, or a comma2k19 segment",
     )
     parser.add_argument(
-        "-p", "--pipeline", type=Path, required=True, metavar="FILE", help="a pipeline file (YAML)"
+        "-p",
+        "--pipeline",
+        type=Path,
+        metavar="FILE",
+        help="a pipeline file (YAML); one that fits the log by default, see avrt info --pipeline",
     )
     parser.add_argument("-o", "--out", type=Path, metavar="RUN", help="write the run record here")
     parser.add_argument(
@@ -83,10 +88,22 @@ def run(options: Namespace) -> int:
     return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
 
 
+def _pipeline(options: Namespace) -> Pipeline:
+    """Return the pipeline asked for, or one that fits the log; what it assumes is told."""
+    if options.pipeline is not None:
+        return Pipeline.load(options.pipeline)
+    pipeline = Pipeline.fitting(options.log)
+    assert pipeline.loaded is not None
+    for line in pipeline.loaded.text.splitlines():
+        if line.startswith("#"):
+            print(f"avrt: {line.removeprefix('# ')}", file=sys.stderr)
+    return pipeline
+
+
 def _replay(options: Namespace, record: Path | None) -> Report:
     wanted = not options.json
     with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
-        return Pipeline.load(options.pipeline).replay(
+        return _pipeline(options).replay(
             options.log,
             out=record,
             timing=options.timing,

@@ -167,7 +167,10 @@ class ClockMap:
 def _estimate_offset_ns(lag_ns: int, tell: Tell) -> int:
     if abs(lag_ns) <= OFFSET_NS_MAX:
         return 0
-    tell("clock_offset", f"the log is {format_ns(lag_ns)} ahead of the stamps; added to each")
+    way = "ahead of" if lag_ns > 0 else "behind"
+    tell(
+        "clock_offset", f"the log is {format_ns(abs(lag_ns))} {way} the stamps; this is made up for"
+    )
     return lag_ns
 
 

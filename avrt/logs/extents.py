@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
+import numpy as np
 import zstandard
 
 from avrt.errors import InputError
@@ -23,6 +24,8 @@ from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, te
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 BLOCK_BYTES = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
@@ -112,6 +115,7 @@ class Extent:
         channels: ids of the channels it is said to have messages of, or None when unknown.
         chunked: it is a chunk record.
         cut: the file ends inside it.
+        index_bytes: size of the index of its messages, which follows it; 0 when unknown.
     """
 
     offset: int
@@ -121,6 +125,7 @@ class Extent:
     channels: frozenset[int] | None = None
     chunked: bool = True
     cut: bool = False
+    index_bytes: int = 0
 
 
 class Due(NamedTuple):
@@ -147,6 +152,14 @@ class ExtentReader(ABC):
     @abstractmethod
     def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
         """Return the extents that may hold messages of these channels (of any, when None)."""
+
+    @abstractmethod
+    def index_of(self, extent: Extent) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield (channel id, log times in ns) of an extent's messages by the index behind it.
+
+        Raises:
+            InputError: it has none, or one that is damaged.
+        """
 
     @abstractmethod
     def open_extent(
@@ -182,6 +195,17 @@ class ExtentReader(ABC):
                 channel.schema.decode("utf-8", "replace"),
             )
         return known
+
+    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
+        found: dict[str, list[NDArray[np.int64]]] = {}
+        try:
+            for extent in self.extents():
+                for id_, times in self.index_of(extent):
+                    if id_ in self._channels:
+                        found.setdefault(self._channels[id_].topic, []).append(times)
+        except InputError:
+            return None
+        return {topic: np.sort(np.concatenate(parts)) for topic, parts in found.items()}
 
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
         names = None if topics is None else set(topics)

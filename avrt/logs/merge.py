@@ -22,18 +22,15 @@ from typing import TYPE_CHECKING
 
 from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
-from avrt.logs.decode import INFO, READERS, Payload, decode
+from avrt.logs.decode import INFO, Payload, decode, why_unreadable
 from avrt.logs.log_time import simultaneous
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
-from avrt.logs.ros.ros1 import ROS1
-from avrt.logs.ros.types import PACKETS
 from avrt.payload import CameraInfo, Image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from avrt.logs.decode import Decoded
-    from avrt.logs.raw import TopicInfo
     from avrt.logs.reader import LogReader
     from avrt.model.spec import SourceSpec
 
@@ -191,7 +188,7 @@ class MergedLog:
         if topic not in self._infos:
             what = f"the log has no topic {topic!r}; {self._remedy(topic, kind)}"
         else:
-            what = _unreadable(self._infos[topic], kind)
+            what = why_unreadable(self._infos[topic], kind)
         if what:
             raise refusal(what, ("sources", source, key), self._reader.anomalies)
 
@@ -200,7 +197,7 @@ class MergedLog:
         if not self._infos:
             return "it is empty"
         near = did_you_mean(topic, self._infos)
-        fitting = [name for name, info in self._infos.items() if not _unreadable(info, kind)]
+        fitting = [name for name, info in self._infos.items() if not why_unreadable(info, kind)]
         if not fitting:
             return near
         listed = ", ".join(f"{name} ({self._infos[name].type})" for name in fitting[:TOPICS_SHOWN])
@@ -333,19 +330,3 @@ class MergedLog:
             self._tell(raw, "stamp_invalid", what)
             return raw.log_ns
         return source.clock.capture_ns(decoded.header_ns, raw.log_ns, partial(self._tell, raw))
-
-
-def _unreadable(info: TopicInfo, kind: str) -> str:
-    """Return why a source of a kind cannot read a topic; empty when it can."""
-    if info.type.rpartition("/")[2] in PACKETS:
-        return (
-            f"{info.type} holds the raw packets of a sensor, which only its driver can read; "
-            f"record the driver's output ({' or '.join(READERS[kind])}) instead"
-        )
-    if info.type not in READERS[kind]:
-        return f"expected a topic of {' or '.join(READERS[kind])}, found {info.type or 'no type'}"
-    if info.encoding == ROS1:
-        return f"the log does not define {info.type}, so its messages cannot be read"
-    if info.encoding != "cdr":
-        return f"expected messages in CDR, found encoding {info.encoding!r}"
-    return ""

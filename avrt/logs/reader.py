@@ -24,6 +24,9 @@ from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
 
 ACCEPTED = "an MCAP file, a rosbag2 folder or file, a ROS 1 bag or a comma2k19 segment"
@@ -56,7 +59,21 @@ class LogReader(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
 
-def open_log(path: str | Path) -> LogReader:
+class LogFile(LogReader, Protocol):
+    """A log that lies in a file or folder."""
+
+    @property
+    def format(self) -> str:
+        """What kind of log it is, for a person."""
+
+    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
+        """Return the log times (ns) of each topic's messages, in any order, by the log's index.
+
+        None where the log has no index, or one that is damaged: then only `messages` tells them.
+        """
+
+
+def open_log(path: str | Path) -> LogFile:
     """Open a recorded log by its content.
 
     Raises:
@@ -82,7 +99,7 @@ def open_log(path: str | Path) -> LogReader:
     raise InputError(f"expected {ACCEPTED}, found {found}", str(path))
 
 
-def _open_folder(path: Path) -> LogReader:
+def _open_folder(path: Path) -> LogFile:
     if (path / FOLDER).is_dir():
         return CommaReader(path)
     bag = open_bag(path)

@@ -7,7 +7,7 @@ import pytest
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
 from avrt.logs.comma.reader import CYCLE_PAUSE_S, OBJECTS_MAX
-from avrt.logs.decode import decode
+from avrt.logs.decode import decode, parse
 from avrt.logs.merge import MergedLog
 from avrt.model.spec import SourceSpec
 
@@ -129,7 +129,7 @@ def test_a_radar_cycle_is_one_message_from_its_first_row_to_its_last(segment):
         ("t", npy((10**13,)), "expected a numpy array: Unable to allocate"),
         ("t", npy((10**30,)), "expected a numpy array: .*too large"),
         ("t", np.arange(4.0), "as many times as rows"),
-        ("t", np.float64(4.0), "as many times as rows"),
+        ("t", np.float64(4.0), "a row of times"),
         ("t", -np.arange(5.0), "do not go back"),
         ("t", np.array([5, 6, 4, 7, 8], "u8"), "do not go back"),
         ("t", np.array([0.0, 1.0, np.nan, 3.0, 4.0]), "from 0 to 2147483647"),
@@ -267,3 +267,54 @@ def test_the_recorded_segment_merges_without_an_alarm(shared):
         count = sum(1 for _ in merged)
         assert count == 6256 + 579 + 30 + 2 * 4974 + 1200
         assert {a.kind for a in merged.anomalies} == set()
+
+
+def put_frames(folder, **changed):
+    place = folder / "processed_log" / "CAN" / "raw_can"
+    place.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        "t": BOOT_S + np.array([0.0, 0.001, 0.001]),
+        "src": np.array([0, 128, 1]),
+        "address": np.array([608, 740, 1 << 20]),
+        "data": np.array([b"\x01\0\0\0\0\0\0\x02", b"\x03", b""], "S8"),
+    }
+    for name, array in (arrays | changed).items():
+        with (place / name).open("wb") as file:
+            np.save(file, array)
+
+
+def test_frames_of_the_bus_are_there_where_the_segment_has_them(segment):
+    put_frames(segment)
+    with open_log(segment) as log:
+        frames = [parse(message) for message in log.messages(["/can/frames"])]
+    assert [(f.id, f.is_extended, f.dlc) for f in frames] == [
+        (608, False, 8), (740, False, 8), (1 << 20, True, 8),
+    ]  # fmt: skip
+    assert [bytes(f.data) for f in frames] == [b"\1" + bytes(6) + b"\2", b"\3" + bytes(7), bytes(8)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"t": BOOT_S + np.arange(2.0)}, "as many times as addresses"),
+        ({"data": np.zeros(3)}, "frames of up to 8 bytes"),
+        ({"data": np.array([b"123456789"] * 3)}, "frames of up to 8 bytes"),
+        ({"address": np.array([0, -1, 2])}, "whole numbers"),
+    ],
+)
+def test_damaged_frames_of_the_bus_cost_their_own_topic_only(segment, changed, what):
+    put_frames(segment, **changed)
+    with open_log(segment) as log:
+        messages = []
+        with pytest.raises(DamagedInputError, match=what):
+            messages.extend(log.messages())
+    assert {message.topic for message in messages} == KINDS.keys()
+
+
+def test_when_images_were_taken_is_there_without_them(segment):
+    (segment / "global_pose").mkdir()
+    with (segment / "global_pose" / "frame_times").open("wb") as file:
+        np.save(file, BOOT_S + np.arange(4) * 0.05)
+    with open_log(segment) as log:
+        headers = [parse(message) for message in log.messages(["/camera/frames"])]
+    assert [head.stamp.nanosec // 1_000_000 for head in headers] == [500, 550, 600, 650]

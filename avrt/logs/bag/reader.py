@@ -16,6 +16,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from avrt.errors import InputError
 from avrt.logs.bag.file import (
     BAG_HEADER,
@@ -44,6 +46,8 @@ from avrt.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
 
 @dataclass(slots=True)
 class Layout:
@@ -59,6 +63,8 @@ class Layout:
 class BagReader(ExtentReader):
     """One open ROS 1 bag."""
 
+    format = "ROS 1 bag"
+
     def __init__(self, file: File) -> None:
         self._layout = Walk(file).run()
         super().__init__(file, list(self._layout.channels.values()), self._layout.counts)
@@ -71,6 +77,17 @@ class BagReader(ExtentReader):
             for extent in self._layout.extents
             if channels is None or extent.channels is None or extent.channels & channels
         ]
+
+    def index_of(self, extent: Extent) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        offset = extent.offset + extent.length
+        while offset < self._file.size_bytes:
+            record = read_record(self._file, offset)
+            if record.opcode != INDEX:
+                return
+            body = self._file.read_at(record.start, record.end - record.start)
+            times = np.array(_index_times(body), np.int64)
+            yield number(record, b"conn", self._file.place(offset)), times
+            offset = record.end
 
     def open_extent(
         self, extent: Extent, wanted: Mapping[int, Channel]
@@ -183,7 +200,7 @@ class Walk:
             raise ValueError("no chunk before it")
         id_, count = record.number(b"conn"), record.number(b"count")
         body = self._file.read_at(record.start, record.end - record.start)
-        times = [sec * NS_PER_S + nsec for sec, nsec, _ in ENTRY.iter_unpack(body)]
+        times = _index_times(body)
         if len(times) != count:
             raise ValueError(f"{count} entries promised, {len(times)} there")
         self._indexed[id_] = self._indexed.get(id_, 0) + count
@@ -240,6 +257,11 @@ class Walk:
 
     def _damaged(self, offset: int, what: str) -> None:
         self._layout.damage.append(InputError(what, self._file.place(offset)))
+
+
+def _index_times(body: bytes) -> list[int]:
+    """Return the log times of an index record."""
+    return [sec * NS_PER_S + nsec for sec, nsec, _ in ENTRY.iter_unpack(body)]
 
 
 def _spanning(chunk: Extent, times: list[int]) -> Extent:

@@ -7,6 +7,8 @@
 | `/can/speed` | geometry_msgs/TwistStamped | CAN/speed |
 | `/can/wheel_speed` | geometry_msgs/TwistStamped | CAN/wheel_speed, the mean of four wheels |
 | `/radar/tracks` | sensor_msgs/PointCloud2 | CAN/radar, x y z vrel id, one cloud a cycle |
+| `/can/frames` | can_msgs/Frame | CAN/raw_can, if it is there; no source of avrt reads it |
+| `/camera/frames` | std_msgs/Header | `global_pose/frame_times`, if there: when images were taken |
 
 * Times are seconds since the phone booted; log time and stamp are a row's time. A radar cycle is a
   burst of rows, one for each track: its stamp is the first row's time, its log time the last one's.
@@ -17,7 +19,9 @@
 * The radar's addresses are slots that other objects take over, which `new_track` tells. An id is
   the address and how many objects it has had, so that equal ids mean one object.
 * An array that is missing or damaged leaves its topic without messages, and is told.
-* Not read: camera frame times (there are no pixels), raw CAN and GNSS, steering, magnetometer.
+* A frame of the bus was cut at its last byte that is not zero: how long it was is lost, and its
+  `dlc` is 8. A bus above 127 is a copy of what was sent there; can_msgs tells no bus.
+* Not read: images (a video that avrt does not decode), raw GNSS, steering, magnetometer.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
-from avrt.logs.comma.arrays import read_log, whole_numbers
+from avrt.logs.comma.arrays import read_frames, read_log, read_times, whole_numbers
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
 from avrt.logs.ros.message import cloud_message, fix_message, header, imu_message, twist
-from avrt.logs.ros.types import CLOUD, FIX, IMU, TWIST, known_types, schema_text
+from avrt.logs.ros.types import CAN_FRAME, CLOUD, FIX, HEADER, IMU, TWIST, known_types, schema_text
 from avrt.payload import Fix, Imu
 from avrt.units import NS_PER_S
 
@@ -56,7 +60,10 @@ TOPICS: Mapping[str, tuple[str, str]] = {
     "/can/speed": (TWIST, "vehicle"),
     "/can/wheel_speed": (TWIST, "vehicle"),
     "/radar/tracks": (CLOUD, "radar"),
+    "/can/frames": (CAN_FRAME, "can"),
+    "/camera/frames": (HEADER, "camera"),
 }
+CAN_FRAMES, FRAME_TIMES = f"{FOLDER}/CAN/raw_can", "global_pose/frame_times"
 CYCLE_PAUSE_S = 0.02
 OBJECTS_MAX = 10_000
 ADDRESS_MAX = ((1 << 32) - OBJECTS_MAX) // OBJECTS_MAX  # ids have 32 bits
@@ -79,6 +86,8 @@ class Series:
 class CommaReader:
     """One open segment folder."""
 
+    format = "comma2k19 segment"
+
     def __init__(self, folder: Path) -> None:
         """Read the arrays.
 
@@ -90,14 +99,16 @@ class CommaReader:
         self._damage: list[InputError] = []
         self._series: list[Series] = []
         self._store = known_types()
-        for topic, read in (
+        readers: list[tuple[str, Callable[[], Rows]]] = [
             ("/imu", self._read_imu),
             ("/gnss/fix", partial(self._read_fix, "live_gnss_ublox")),
             ("/gnss/qcom/fix", partial(self._read_fix, "live_gnss_qcom")),
             ("/can/speed", partial(self._read_speed, "speed", 1)),
             ("/can/wheel_speed", partial(self._read_speed, "wheel_speed", 4)),
             ("/radar/tracks", self._read_radar),
-        ):
+            *_optional(folder),
+        ]
+        for topic, read in readers:
             try:
                 stamp_ns, log_ns, make = read()
             except InputError as error:
@@ -128,6 +139,9 @@ class CommaReader:
             count += 1
             yield message
         tell_damage(self._damage, count)
+
+    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
+        return {s.channel.topic: s.log_ns for s in self._series}
 
     def close(self) -> None:
         """Do nothing: the arrays were read when the folder was opened."""
@@ -202,6 +216,42 @@ class CommaReader:
             return cloud_message(head, rows[starts[index] : ends[index]])
 
         return _ns(times[starts]), _ns(times[ends - 1]), make
+
+
+def _optional(folder: Path) -> Iterator[tuple[str, Callable[[], Rows]]]:
+    """Yield what a segment may lack."""
+    if (folder / CAN_FRAMES).is_dir():
+        yield "/can/frames", partial(_read_frames, folder / CAN_FRAMES)
+    if (folder / FRAME_TIMES).is_file():
+        yield "/camera/frames", partial(_read_frame_times, folder / FRAME_TIMES)
+
+
+def _read_frames(place: Path) -> Rows:
+    frames = read_frames(place)
+    frame = known_types().types[CAN_FRAME]
+
+    def make(index: int, head: ros.std_msgs__msg__Header) -> object:
+        address = int(frames.address[index])
+        return frame(
+            header=head,
+            id=address,
+            is_rtr=False,
+            is_extended=address >= 1 << 11,
+            is_error=False,
+            dlc=len(frames.data[index]),
+            data=frames.data[index],
+        )
+
+    return _ns(frames.times), _ns(frames.times), make
+
+
+def _read_frame_times(path: Path) -> Rows:
+    times = _ns(read_times(path))
+
+    def make(_index: int, head: ros.std_msgs__msg__Header) -> object:
+        return head
+
+    return times, times, make
 
 
 def _cycle_starts(times: NDArray[np.float64], address: NDArray[np.int64]) -> NDArray[np.int64]:

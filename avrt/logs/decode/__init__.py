@@ -23,6 +23,7 @@ from avrt.logs.decode.radar import (
     read_radar_tracks,
     read_sick_radar,
 )
+from avrt.logs.ros.ros1 import ROS1
 from avrt.logs.ros.types import (
     CAMERA_INFO,
     CLOUD,
@@ -31,6 +32,7 @@ from avrt.logs.ros.types import (
     IMAGE,
     IMU,
     ODOMETRY,
+    PACKETS,
     RADAR_SCAN,
     RADAR_TRACKS,
     SCAN,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
     from rosbags.typesys.stores import ros2_jazzy as ros
 
-    from avrt.logs.raw import RawMessage
+    from avrt.logs.raw import RawMessage, TopicInfo
 
 Payload = PointCloud | Image | CameraInfo | Targets | Imu | Fix | Speed
 INFO = "camera_info"
@@ -122,6 +124,22 @@ def decode(raw: RawMessage, kind: str) -> Decoded:
     valid = stamp.nanosec < NS_PER_S and stamp.sec >= 0 and header_ns > 0
     lost = isinstance(payload, PointCloud) and has_lost_times(message, payload)
     return Decoded(header_ns, valid, frame.removeprefix("/"), payload, lost)
+
+
+def why_unreadable(info: TopicInfo, kind: str) -> str:
+    """Return why a source of a kind cannot read a topic; empty when it can."""
+    if info.type.rpartition("/")[2] in PACKETS:
+        return (
+            f"{info.type} holds the raw packets of a sensor, which only its driver can read; "
+            f"record the driver's output ({' or '.join(READERS[kind])}) instead"
+        )
+    if info.type not in READERS[kind]:
+        return f"expected a topic of {' or '.join(READERS[kind])}, found {info.type or 'no type'}"
+    if info.encoding == ROS1:
+        return f"the log does not define {info.type}, so its messages cannot be read"
+    if info.encoding != "cdr":
+        return f"expected messages in CDR, found encoding {info.encoding!r}"
+    return ""
 
 
 def parse(raw: RawMessage) -> object:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
+import numpy as np
 import zstandard
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from mcap.records import Channel, Schema
+    from numpy.typing import NDArray
 
     from avrt.logs.extents import Extent, File
 
@@ -33,6 +35,8 @@ MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")
 CHUNK = struct.Struct("<BQQQQII")
 MESSAGE = struct.Struct("<HIQQ")
+INDEX = struct.Struct("<HI")
+ENTRY_BYTES = 16  # of a message index: log time and offset
 PARSE_ERRORS = (McapError, struct.error, ValueError, OverflowError, MemoryError)
 
 
@@ -107,6 +111,27 @@ class Content:
                 )
                 raise InputError(f"{what} at byte {start - HEAD.size} of the chunk", self.place)
             yield Record(opcode, start, position)
+
+
+def read_index(file: File, extent: Extent) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield (channel id, log times in ns) by the message indices behind a chunk.
+
+    Raises:
+        InputError: it has none, or they are damaged.
+    """
+    start = extent.offset + extent.length
+    data = file.read_at(start, extent.index_bytes)
+    if not data:
+        raise InputError("expected message indices behind a chunk, found none", file.place(start))
+    records = Content(memoryview(data), file.place(start), cut=False, fault=None).records()
+    for opcode, begin, end in records:
+        size = INDEX.unpack_from(data, begin)[1] if end - begin >= INDEX.size else 0
+        body = begin + INDEX.size
+        if opcode != Opcode.MESSAGE_INDEX or size % ENTRY_BYTES or body + size != end:
+            what = f"expected a message index, found opcode {opcode} with {end - begin} bytes"
+            raise InputError(what, file.place(start + begin))
+        entries = np.frombuffer(data, "<i8", size // 8, body)
+        yield INDEX.unpack_from(data, begin)[0], entries[::2]
 
 
 def read_extent(file: File, extent: Extent) -> Content:

@@ -24,7 +24,9 @@ from avrt.errors import InputError
 from avrt.logs.extents import Extent, File
 from avrt.logs.mcap.file import (
     CHUNK,
+    ENTRY_BYTES,
     HEAD,
+    INDEX,
     MAGIC,
     MESSAGE,
     PARSE_ERRORS,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
     from mcap.records import ChunkIndex, Statistics
 
-INDEX = Struct("<HI")
 LENGTH = Struct("<Q")
 RUN_BYTES_MAX = 1 << 20
 
@@ -100,6 +101,7 @@ def _from_summary(summary: Summary, statistics: Statistics) -> Layout:
             chunk.message_start_time,
             chunk.message_end_time,
             frozenset(chunk.message_index_offsets) or None,
+            index_bytes=chunk.message_index_length,
         )
         for offset, chunk in summary.chunks.items()
     ]
@@ -183,7 +185,7 @@ class Walk:
             if self._chunk is None:
                 self._damaged(offset, "a chunk before its message index", opcode, end - offset)
             channel, size_bytes = INDEX.unpack_from(head.ljust(CHUNK.size), HEAD.size)
-            self._indexed[channel] = self._indexed.get(channel, 0) + size_bytes // 16
+            self._indexed[channel] = self._indexed.get(channel, 0) + size_bytes // ENTRY_BYTES
         elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL}:
             body = self._file.read_at(offset + HEAD.size, end - offset - HEAD.size)
             self._define(opcode, body, self._file.place(offset))

@@ -8,7 +8,7 @@ from mcap.opcode import Opcode
 
 from avrt.errors import InputError
 from avrt.logs.extents import Extent, ExtentReader, File
-from avrt.logs.mcap.file import MESSAGE, Layout, read_extent
+from avrt.logs.mcap.file import MESSAGE, Layout, read_extent, read_index
 from avrt.logs.mcap.layout import find_layout
 from avrt.logs.raw import Channel, RawMessage
 from avrt.logs.ros.ros1 import ROS1, Ros1Converter
@@ -16,9 +16,14 @@ from avrt.logs.ros.ros1 import ROS1, Ros1Converter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 class McapReader(ExtentReader):
     """One open MCAP file."""
+
+    format = "MCAP"
 
     def __init__(self, file: File) -> None:
         self._layout = find_layout(file)
@@ -30,6 +35,9 @@ class McapReader(ExtentReader):
 
     def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
         return self._layout.extents if channels is None else self._layout.extents_of(channels)
+
+    def index_of(self, extent: Extent) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        return read_index(self._file, extent)
 
     def open_extent(
         self, extent: Extent, wanted: Mapping[int, Channel]

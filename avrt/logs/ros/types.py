@@ -3,7 +3,8 @@
 Types of ROS 2 come with `rosbags`. Those of `radar_msgs` stand here, as its repository has them
 (https://github.com/ros-perception/radar_msgs, branch ros2), and those of `derived_object_msgs`, in
 which simulators tell ground truth (https://github.com/astuff/astuff_sensor_msgs; the ROS bridge of
-CARLA writes it). Any other type is read by the definition that its log carries.
+CARLA writes it), and `can_msgs` (https://github.com/ros-industrial/ros_canopen, branch melodic).
+Any other type is read by the definition that its log carries.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ SICK_RADAR = "sick_scan/msg/RadarScan"
 SICK_RADAR_XD = "sick_scan_xd/msg/RadarScan"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
 TRUE_OBJECTS = "derived_object_msgs/msg/ObjectArray"
+HEADER = "std_msgs/msg/Header"
+CAN_FRAME = "can_msgs/msg/Frame"
 PACKETS = frozenset(
     {"NebulaPackets", "VelodyneScan", "PandarScan", "PacketMsg", "RslidarScan", "AeriesPackets"}
 )
@@ -96,7 +99,21 @@ uint32 classification_age""",
 derived_object_msgs/Object[] objects""",
 }
 
-DEFINITIONS = {"radar_msgs": RADAR_DEFINITIONS, "derived_object_msgs": OBJECT_DEFINITIONS}
+CAN_DEFINITIONS: Mapping[str, str] = {
+    "Frame": """std_msgs/Header header
+uint32 id
+bool is_rtr
+bool is_extended
+bool is_error
+uint8 dlc
+uint8[8] data"""
+}
+
+DEFINITIONS = {
+    "radar_msgs": RADAR_DEFINITIONS,
+    "derived_object_msgs": OBJECT_DEFINITIONS,
+    "can_msgs": CAN_DEFINITIONS,
+}
 
 
 @cache

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
 import zstandard
 
 from avrt.errors import InputError
@@ -30,6 +31,8 @@ from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC, SqliteReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 ENDINGS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -83,6 +86,12 @@ class Rosbag2Reader:
             self._promised = metadata.counts
 
     @property
+    def format(self) -> str:
+        kinds = " and ".join(sorted({part.format for part in self._parts}))
+        parts = f", {len(self._parts)} parts" if len(self._parts) > 1 else ""
+        return f"rosbag2 of {kinds}{parts}"
+
+    @property
     def anomalies(self) -> list[Anomaly]:
         found = Anomalies()
         for a in [*self._anomalies, *(a for part in self._parts for a in part.anomalies)]:
@@ -109,6 +118,16 @@ class Rosbag2Reader:
             yield message
         self._tell_lost(names)
         tell_damage(self._damage.values(), count)
+
+    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
+        found: dict[str, list[NDArray[np.int64]]] = {}
+        for part in self._parts:
+            times = part.log_times()
+            if times is None:
+                return None
+            for topic, one in times.items():
+                found.setdefault(topic, []).append(one)
+        return {topic: np.sort(np.concatenate(parts)) for topic, parts in found.items()}
 
     def close(self) -> None:
         self._stack.close()

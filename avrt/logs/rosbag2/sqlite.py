@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from array import array
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
+
+import numpy as np
 
 from avrt.errors import InputError
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
@@ -28,6 +31,8 @@ from avrt.logs.ros.types import known_types, schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     Row = tuple[int, int, object, object]
 
@@ -40,11 +45,14 @@ ID_MAX = 1 << 62
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite's words quote what is damaged
 MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
 MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
+TIMES = "SELECT topic_id, timestamp FROM messages ORDER BY timestamp"
 KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
 
 
 class SqliteReader:
     """One open .db3 file."""
+
+    format = "SQLite"
 
     def __init__(self, path: Path) -> None:
         """Open the file and read its topics.
@@ -101,6 +109,17 @@ class SqliteReader:
             elif topic_id not in self._channels:
                 self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
         self._tell(seen)
+
+    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
+        found: dict[str, array[int]] = {}
+        try:
+            with closing(self._file.execute(TIMES)) as rows:
+                for topic_id, log_ns in rows:
+                    if topic_id in self._channels:
+                        found.setdefault(self._channels[topic_id].topic, array("q")).append(log_ns)
+        except (*UNREADABLE, TypeError):
+            return None
+        return {topic: np.array(times) for topic, times in found.items()}
 
     def close(self) -> None:
         self._stack.close()

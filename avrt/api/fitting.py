@@ -1,0 +1,278 @@
+"""A pipeline that fits a log: sources of the topics that avrt reads, and the stages they feed.
+
+One sensor of each kind is taken, the one that says most; what is left out is told. Where the log
+has transforms they say where sensors are; a LiDAR, radar or inertial unit that they do not reach
+counts as being at the vehicle's origin and looking ahead, and a camera that they do not reach is
+looked at by itself and not fused. All of that stands in the file as a comment: it is a beginning,
+to be made right by whoever knows the vehicle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import yaml
+
+from avrt.config.pipeline import LoadedPipeline, parse
+from avrt.errors import SpecError
+from avrt.logs.reader import open_log
+from avrt.logs.ros.types import (
+    CAMERA_INFO,
+    CLOUD,
+    COMPRESSED_IMAGE,
+    IMAGE,
+    RADAR_SCAN,
+    RADAR_TRACKS,
+    SCAN,
+    SICK_RADAR,
+    SICK_RADAR_XD,
+    TRANSFORMS,
+)
+from avrt.logs.survey.survey import survey_log
+from avrt.logs.transforms import read_transforms
+from avrt.model.frames import Frames
+from avrt.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from avrt.logs.survey.survey import Survey
+    from avrt.logs.survey.topic import TopicSurvey
+
+PREFERRED = {
+    "lidar": (CLOUD, SCAN),
+    "radar": (RADAR_TRACKS, RADAR_SCAN, SICK_RADAR, SICK_RADAR_XD, CLOUD),
+    "camera": (COMPRESSED_IMAGE, IMAGE),
+}
+"""Message types of a kind, the best one first; a picture of a radar needs figures no log has."""
+VEHICLES = ("base_link", "vehicle", "ego_vehicle", "base_footprint")
+MESSAGES_MIN = 2  # of a topic that has a rate
+DEVICES = {
+    "cpu": {"type": "cpu", "slots": 2, "threads": 1},
+    "camera_cpu": {"type": "cpu", "slots": 1, "threads": 1},
+}
+SWEEP_BYTES_MIN = 1 << 16  # of a message with enough planes of points to match sweeps by
+WIDTH = 100
+
+
+@dataclass(slots=True)
+class Fit:
+    """A pipeline file while it is made.
+
+    Attributes:
+        period_ns: of the source that releases the stages after it, by source.
+        notes: what was assumed or left out.
+    """
+
+    vehicle: str
+    known: Frames
+    sources: dict[str, dict[str, object]] = field(default_factory=dict)
+    stages: dict[str, dict[str, object]] = field(default_factory=dict)
+    frames: dict[str, dict[str, object]] = field(default_factory=dict)
+    period_ns: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def source(self, name: str, topic: TopicSurvey, **more: object) -> None:
+        steps = topic.log
+        assert steps is not None
+        hz = max(steps.hz, 0.01)
+        self.period_ns[name] = round(NS_PER_S / hz)
+        keys: dict[str, object] = {"type": topic.kind, "topic": topic.topic, "rate": f"{hz:.4g} Hz"}
+        self.sources[name] = keys | more
+
+    def stage(self, name: str, run: str, period_ns: int, share: float, **more: object) -> None:
+        """Add a stage that may take a share of a period, and has to be done by its end."""
+        self.stages[name] = {
+            "run": run,
+            "device": "cpu",
+            "wcet": f"{max(period_ns * share / NS_PER_MS, 0.1):.3g} ms",
+            "deadline": f"{max(period_ns / NS_PER_MS, 0.2):.4g} ms",
+            **more,
+        }
+
+    def reaches(self, frame: str) -> bool:
+        """Whether the log tells where a frame is in the vehicle."""
+        return self.known.connects(frame, self.vehicle)
+
+    def place(self, name: str, topic: TopicSurvey) -> None:
+        """Put a sensor at the vehicle's origin, if the log does not say where it is."""
+        for frame in topic.frames:
+            if frame and frame != self.vehicle and not self.reaches(frame):
+                self.frames[frame] = {"parent": self.vehicle}
+                self.notes.append(
+                    f"the log does not say where the {name} is ({frame}): it counts as being at "
+                    "the vehicle's origin, x ahead"
+                )
+
+
+def fitting_pipeline(log: Path) -> LoadedPipeline:
+    """Return a pipeline that fits a log.
+
+    Raises:
+        SpecError: there is nothing in the log that a stage could read.
+        InputError: the log cannot be used.
+    """
+    return parse(fitting_text(log, survey_log(log)), f"the pipeline that fits {log.name}")
+
+
+def fitting_text(log: Path, survey: Survey) -> str:
+    """Return the text of a pipeline file that fits a log; see `fitting_pipeline`."""
+    tf = [topic.topic for topic in survey.topics if topic.type == TRANSFORMS and topic.messages]
+    with open_log(log) as reader:
+        transforms = read_transforms(reader, tf)[0] if tf else []
+    known = Frames(tuple(transforms))
+    names = {name for t in transforms for name in (t.parent, t.child)}
+    vehicle = next((name for name in VEHICLES if name in names), VEHICLES[1])
+    fit = Fit(vehicle, known)
+    topics = [t for t in survey.topics if t.messages >= MESSAGES_MIN and t.log is not None]
+    _fill(fit, topics)
+    if not fit.stages:
+        found = ", ".join(f"{t.topic} ({t.type or 'no type'})" for t in survey.topics) or "none"
+        raise SpecError(f"no pipeline fits {log.name}: no stage reads any of its topics: {found}")
+    calibration = {"tf": tf} if tf else {}
+    devices = sorted({str(stage["device"]) for stage in fit.stages.values()})
+    keys = {
+        "pipeline": "fitted",
+        "devices": {name: DEVICES[name] for name in devices},
+        "calibration": calibration | ({"frames": fit.frames} if fit.frames else {}),
+        "sources": fit.sources,
+        "stages": fit.stages,
+    }
+    used = {key: value for key, value in keys.items() if value}
+    text: str = yaml.dump(
+        used,
+        Dumper=_Dumper,
+        default_flow_style=None,
+        sort_keys=False,
+        width=WIDTH,
+        allow_unicode=True,
+    )
+    about = [f"made to fit {log.name}; times are shares of the sensors' periods", *fit.notes]
+    return "".join(f"# {note}\n" for note in about) + text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what is there twice out twice."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - of any data
+        return True
+
+
+def _fill(fit: Fit, topics: Sequence[TopicSurvey]) -> None:
+    chosen = {kind: _choose(kind, topics) for kind in ("lidar", "radar", "camera")}
+    chosen |= {kind: _choose(kind, topics) for kind in ("imu", "gnss", "can")}
+    used = {topic.topic for topic in chosen.values() if topic is not None}
+    ego = _ego(fit, chosen)
+    trackers: dict[str, object] = {}
+    lidar, radar, camera = chosen["lidar"], chosen["radar"], chosen["camera"]
+    if lidar is not None:
+        fit.source("lidar", lidar)
+        fit.place("lidar", lidar)
+        period_ns = fit.period_ns["lidar"]
+        fit.stage(
+            "lidar_detect", "avrt.stages.lidar:Detector", period_ns, 0.4, inputs={"cloud": "lidar"}
+        )
+        trackers["lidar"] = "lidar_detect"
+    if radar is not None:
+        fit.source("radar", radar)
+        fit.place("radar", radar)
+        fit.stage(
+            "radar_detect",
+            "avrt.stages.radar:TargetFilter",
+            fit.period_ns["radar"],
+            0.1,
+            inputs={"targets": "radar", **ego},
+            trigger="targets",
+            queue=8,
+            **({"params": {"vehicle_frame": fit.vehicle}} if ego else {}),
+        )
+        trackers["radar"] = "radar_detect"
+    if camera is not None and _add_camera(fit, camera, topics):
+        trackers["camera"] = "camera_detect"
+    if trackers:
+        _add_tracker(fit, trackers, ego)
+    left = [t.topic for t in topics if t.kind not in {"", "camera_info"} and t.topic not in used]
+    if left:
+        fit.notes.append(f"left out: {', '.join(left)}")
+
+
+def _choose(kind: str, topics: Iterable[TopicSurvey]) -> TopicSurvey | None:
+    """Return the topic of a kind that is used: of the best type, then the one that says most."""
+    fitting = [topic for topic in topics if topic.kind == kind]
+    order = PREFERRED.get(kind)
+    if order is not None:
+        fitting = [topic for topic in fitting if topic.type in order]
+        fitting.sort(key=lambda topic: order.index(topic.type))
+        fitting = [topic for topic in fitting if topic.type == fitting[0].type]
+    return max(fitting, key=lambda topic: (topic.size_bytes, topic.topic), default=None)
+
+
+def _ego(fit: Fit, chosen: dict[str, TopicSurvey | None]) -> dict[str, object]:
+    """Add what tells how the vehicle moves; return the input that those who need it have."""
+    imu, gnss, can, lidar = (chosen[kind] for kind in ("imu", "gnss", "can", "lidar"))
+    inputs: dict[str, object] = {}
+    for name, topic in (("imu", imu), ("speed", can), ("gnss", gnss)):
+        if topic is not None and (name != "gnss" or inputs):
+            fit.source(name, topic)
+            late = max(5 * fit.period_ns[name] // NS_PER_MS, 1)
+            inputs[name] = (
+                {"from": name, "optional": True, "max_age": f"{late} ms"} if inputs else name
+            )
+    if imu is not None and len(inputs) > 1:
+        fit.place("inertial unit", imu)
+    first = next(iter(inputs), "")
+    if len(inputs) > 1 or "speed" in inputs:
+        fit.stage(
+            "ego", "avrt.stages.ego:EgoEstimator", fit.period_ns[first], 0.1,
+            inputs=inputs, trigger=first, params={"frame": fit.vehicle},
+        )  # fmt: skip
+    elif lidar is not None and lidar.size_bytes > SWEEP_BYTES_MIN * lidar.read:
+        assert lidar.log is not None
+        for name in inputs:
+            del fit.sources[name]
+        fit.stage(
+            "ego", "avrt.stages.ego:ScanMatcher", round(NS_PER_S / max(lidar.log.hz, 0.01)), 0.3,
+            inputs={"cloud": "lidar"}, params={"frame": fit.vehicle},
+        )  # fmt: skip
+    else:
+        for name in inputs:
+            del fit.sources[name]
+        return {}
+    return {"ego": {"from": "ego", "optional": True, "max_age": "500 ms"}}
+
+
+def _add_camera(fit: Fit, camera: TopicSurvey, topics: Sequence[TopicSurvey]) -> bool:
+    """Add a camera and its detector; return whether what it sees can be fused."""
+    infos = [topic for topic in topics if topic.type == CAMERA_INFO]
+    same = [info for info in infos if set(info.frames) & set(camera.frames)]
+    more = {"info": same[0].topic} if same else {}
+    fit.source("camera", camera, **more)
+    fit.stage(
+        "camera_detect", "avrt.stages.camera:Detector", fit.period_ns["camera"], 0.6,
+        device="camera_cpu", inputs={"image": "camera"}, on_miss="skip_next",
+        params={"model": "builtin"},
+    )  # fmt: skip
+    if not same:
+        fit.notes.append("the log has no CameraInfo of the camera: what it sees is not fused")
+    elif not all(fit.reaches(frame) for frame in camera.frames):
+        fit.notes.append("the log does not say where the camera is: what it sees is not fused")
+    else:
+        return True
+    return False
+
+
+def _add_tracker(fit: Fit, seen: dict[str, object], ego: dict[str, object]) -> None:
+    first = next(iter(seen))
+    inputs: dict[str, object] = {
+        name: stage if name == first else {"from": stage, "optional": True, "max_age": "500 ms"}
+        for name, stage in seen.items()
+    }
+    period_ns = fit.period_ns[first]
+    params = {"frame": fit.vehicle, "vehicle_frame": fit.vehicle}
+    fit.stage(
+        "track", "avrt.stages.fusion:Tracker", period_ns, 0.15,
+        inputs=inputs | ego, trigger=first, params=params,
+    )  # fmt: skip
+    fit.stage("plan", "avrt.stages.planning:Planner", period_ns, 0.1, inputs={"scene": "track"})

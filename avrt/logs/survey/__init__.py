@@ -1,0 +1,1 @@
+"""What is in a log, before anybody runs it: see `survey`."""
