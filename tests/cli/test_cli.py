@@ -10,7 +10,7 @@ from avrt.cli import COMMANDS
 
 NAMES = (
     "demo", "check", "simulate", "replay", "run", "verify", "report", "score", "whatif", "compare",
-    "inject", "profile", "doctor",
+    "inject", "profile", "doctor", "info",
 )  # fmt: skip
 READERS = ("verify", "report")
 
@@ -52,7 +52,7 @@ def test_the_version_is_that_of_the_package(call):
         (),
         ("nonsense",),
         ("replay",),
-        ("replay", "log.mcap"),
+        ("info",),
         ("check",),
         ("verify", "a", "b"),
         ("report", "--nonsense", "x"),
