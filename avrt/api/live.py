@@ -11,38 +11,33 @@ import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from avrt.api.flights import flight_recorder, summarise_flight
 from avrt.api.live_inputs import LiveInputs, LiveRequest
 from avrt.api.preparation import (
     admitted,
     built,
     check_out,
-    created,
     recording,
     remade,
 )
 from avrt.api.report import Report
 from avrt.drivers.conditions import read_conditions
-from avrt.drivers.flight import FlightLimits, FlightRecorder
 from avrt.drivers.hosts import fit_to_host, supplied_by_host
 from avrt.drivers.live import LiveOptions, live
 from avrt.drivers.probation import TOO_OFTEN
 from avrt.exec.places import works
 from avrt.logs.raw import Anomaly
 from avrt.logs.record.process import RemoteRecord
-from avrt.logs.record.recorded import FLIGHT
-from avrt.logs.record.run_record import RunRecord
 from avrt.model.codec import to_json
-from avrt.report.summary import FlightSummary, RunSummary
+from avrt.report.summary import RunSummary
 from avrt.safety.recovery import FAILURES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
-    from avrt.model.spec import PipelineSpec
 
 log = logging.getLogger("avrt.api")
 
@@ -88,8 +83,10 @@ class Live:
         )
         if record is not None:
             inputs.copy_truth(record)
-        flight = self._flight(spec, zero_ns, conditions) if record is None else None
-        if flight is not None:
+        flight = None
+        if record is None and request.flight is not None:
+            folder, around_ns = request.flight, request.around_ns
+            flight = flight_recorder(self._pipeline, folder, around_ns, spec, zero_ns, conditions)
             opened.callback(flight.close)
         options = LiveOptions(
             duration_ns=request.duration_ns,
@@ -109,25 +106,10 @@ class Live:
         summary = _summary(inputs, result, conditions)
         summary.record = None if request.record is None else str(request.record)
         if flight is not None:
-            files = tuple(map(str, flight.paths))
-            summary.flight = FlightSummary(files, flight.unwritten, flight.failure)
-            summary.not_recorded = {**summary.not_recorded, **flight.left_out}
+            summarise_flight(summary, flight)
         if record is not None and not result.record_failure:
             _finish(record, summary)
         return Report(summary, result.damage)
-
-    def _flight(
-        self, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]
-    ) -> FlightRecorder | None:
-        folder = self._request.flight
-        if folder is None:
-            return None
-
-        def create(path: Path, what: str) -> RunRecord:
-            told = {**conditions, FLIGHT: what}
-            return created(self._pipeline, path, spec, zero_ns, told, RunRecord)
-
-        return FlightRecorder(folder, zero_ns, create, FlightLimits())
 
 
 def _settle(record: RemoteRecord, result: RunResult) -> None:

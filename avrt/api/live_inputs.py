@@ -51,6 +51,7 @@ class LiveRequest:
     duration_ns: int | None = None
     record: Path | None = None
     flight: Path | None = None
+    around_ns: int | None = None
     force: bool = False
     hang_timeout_ns: int
     preparing: Callable[[int], None] | None = None

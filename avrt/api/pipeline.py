@@ -170,6 +170,8 @@ class Pipeline:
         log: str | Path,
         *,
         out: str | Path | None = None,
+        flight: str | Path | None = None,
+        keep_around_misses: str | None = None,
         timing: str | None = None,
         clock: str = "virtual",
         rate: float = 1.0,
@@ -184,6 +186,9 @@ class Pipeline:
         Args:
             log: path of a sensor log.
             out: where to write the run record; none is written by default.
+            flight: folder for records of what is around misses, faults and mode changes, where
+                there is no `out`; none are written by default.
+            keep_around_misses: how long before and after, such as "5 s", which is the default.
             timing: in virtual time "model" (every job takes its wcet, the default), "measured"
                 (what it takes here) or "recorded:RUN" (what it took in that run); at the wall clock
                 it is always measured.
@@ -199,10 +204,12 @@ class Pipeline:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
         """
-        from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
+        from avrt.api.replay import KeepAround, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
-        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
+        around_ns = lasting_ns("keep_around_misses", keep_around_misses)
+        kept = KeepAround(Path(flight), around_ns) if flight is not None and out is None else None
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops, kept=kept)
         return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
 
     def run(  # noqa: PLR0913 - all optional and named
@@ -216,6 +223,7 @@ class Pipeline:
         duration: str | None = None,
         record: str | Path | None = None,
         flight: str | Path | None = None,
+        keep_around_misses: str | None = None,
         force: bool = False,
         hang_timeout: str | None = None,
         preparing: Callable[[int], None] | None = None,
@@ -234,6 +242,7 @@ class Pipeline:
             record: where to write the run record; none is written by default.
             flight: folder for records of what is around misses and faults, where there is no
                 record; none are written by default.
+            keep_around_misses: how long before and after, such as "5 s", which is the default.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
@@ -256,6 +265,7 @@ class Pipeline:
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
             flight=None if flight is None else Path(flight),
+            around_ns=lasting_ns("keep_around_misses", keep_around_misses),
             force=force,
             hang_timeout_ns=hang_timeout_ns(hang_timeout),
             preparing=preparing,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.api.arguments import timing_run
+from avrt.api.flights import flight_recorder, summarise_flight
 from avrt.api.preparation import (
     admitted,
     built,
@@ -37,10 +38,18 @@ if TYPE_CHECKING:
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
+    from avrt.drivers.flight import FlightRecorder
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
     from avrt.logs.record.journal import Watch
     from avrt.model.spec import PipelineSpec
+
+
+class KeepAround(NamedTuple):
+    """Where the flight recorder writes, and how much before and after an incident (ns)."""
+
+    folder: Path
+    around_ns: int | None
 
 
 class Replay:
@@ -58,6 +67,7 @@ class Replay:
         wall: WallClock | None,
         loops: int,
         *,
+        kept: KeepAround | None = None,
         voter: MakeVoter = voter_of,
     ) -> None:
         self._pipeline = pipeline
@@ -67,6 +77,7 @@ class Replay:
         self._recorded = timing_run(timing)
         self._wall = wall
         self._loops = loops
+        self._kept = kept
         self._voter = voter
 
     def run(
@@ -111,6 +122,7 @@ class Replay:
             ) as record:
                 if record is not None:
                     copy_truth(reader, record)
+                flight = self._flight(spec, log.zero_ns, conditions)
                 result = placed(
                     lambda: replay(
                         spec,
@@ -119,6 +131,7 @@ class Replay:
                         costs,
                         clock=self._wall,
                         record=record,
+                        flight=flight,
                         hang_timeout_ns=hang_timeout_ns,
                         progress=progress,
                         watch=watch,
@@ -128,9 +141,18 @@ class Replay:
                 summary = _summary(spec, log, result, costs, conditions)
                 summary.anomalies = [*from_zero(told, log.zero_ns), *summary.anomalies]
                 summary.record = None if self._out is None else str(self._out)
+                if flight is not None:
+                    summarise_flight(summary, flight)
                 if record is not None:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
         return Report(summary, result.damage)
+
+    def _flight(
+        self, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]
+    ) -> FlightRecorder | None:
+        if self._kept is None:
+            return None
+        return flight_recorder(self._pipeline, *self._kept, spec, zero_ns, conditions)
 
     def _admit(self, spec: PipelineSpec, *, force: bool) -> str:
         """Return what a forced run is known to miss; virtual time lets everything in."""

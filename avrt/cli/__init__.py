@@ -22,6 +22,7 @@ from avrt.cli import (
     info,
     inject,
     profile,
+    recover,
     replay,
     report,
     run,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 BUG, INTERRUPTED = 70, 130
 COMMANDS = (
     demo, info, check, simulate, replay, run, verify, report, score, whatif, compare, inject,
-    profile, doctor,
+    profile, recover, doctor,
 )  # fmt: skip
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.cli.output import add_json_option, show, show_json
 from avrt.cli.page import add_page_option
-from avrt.errors import DamagedInputError
+from avrt.errors import DamagedInputError, SpecError
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.report.page import write_page
 from avrt.report.terminal import broken_promises, render
@@ -15,7 +16,6 @@ from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from pathlib import Path
 
     from avrt.api import Report
 
@@ -35,6 +35,35 @@ def add_drive_options(parser: ArgumentParser) -> None:
     )
     add_page_option(parser)
     add_json_option(parser)
+
+
+def add_flight_options(parser: ArgumentParser, *, always: bool) -> None:
+    """Add where the flight recorder writes, and how much; in a live run it is always on."""
+    parser.add_argument(
+        "--flight",
+        type=Path,
+        default=Path("flight"),
+        metavar="FOLDER",
+        help="where the flight recorder writes what is around a miss, a fault or a change of mode "
+        "(default: %(default)s)",
+    )
+    more = "" if always else "write these records: "
+    parser.add_argument(
+        "--keep-around-misses",
+        metavar="TIME",
+        help=f"{more}how long before and after it, such as 5s{' (default: 5s)' if always else ''}; "
+        "not with a record of the whole run",
+    )
+
+
+def refuse_two_records(options: Namespace, record: str) -> None:
+    """Refuse a record of the whole run beside one of what is around misses.
+
+    Raises:
+        SpecError: both are asked for; `record` is the option of the whole run's.
+    """
+    if options.keep_around_misses is not None and getattr(options, record) is not None:
+        raise SpecError(f"give --{record} or --keep-around-misses: the first one keeps everything")
 
 
 def leave_page(

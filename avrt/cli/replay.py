@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.arguments import timing_run
-from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.driving import (
+    add_drive_options,
+    add_flight_options,
+    finish,
+    leave_page,
+    refuse_two_records,
+)
 from avrt.cli.output import add_trace_option, progress_bar, stdout_kept
 from avrt.cli.page import recorded_for
 
@@ -54,6 +60,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
+    add_flight_options(parser, always=False)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -81,6 +88,7 @@ def _add_clock_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    refuse_two_records(options, "out")
     others = (options.log, options.pipeline, options.trace, timing_run(options.timing))
     with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
@@ -106,6 +114,8 @@ def _replay(options: Namespace, record: Path | None) -> Report:
         return _pipeline(options).replay(
             options.log,
             out=record,
+            flight=None if options.keep_around_misses is None else options.flight,
+            keep_around_misses=options.keep_around_misses,
             timing=options.timing,
             clock=options.clock,
             rate=options.rate,

@@ -11,7 +11,13 @@ from rich.console import Console
 from rich.live import Live
 
 from avrt.api import Pipeline
-from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.driving import (
+    add_drive_options,
+    add_flight_options,
+    finish,
+    leave_page,
+    refuse_two_records,
+)
 from avrt.cli.output import stdout_kept
 from avrt.cli.page import recorded_for
 from avrt.exec.realtime import passive_openmp
@@ -44,14 +50,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "--duration", metavar="TIME", help="release no job after this, such as 60s (default: all)"
     )
     parser.add_argument("--record", type=Path, metavar="RUN", help="write the run record here")
-    parser.add_argument(
-        "--flight",
-        type=Path,
-        default=Path("flight"),
-        metavar="FOLDER",
-        help="without --record: where the flight recorder writes the seconds around a miss or a "
-        "fault (default: %(default)s)",
-    )
+    add_flight_options(parser, always=True)
     parser.add_argument(
         "--force", action="store_true", help="run even what is known to miss, see avrt check"
     )
@@ -85,6 +84,7 @@ def _add_feed_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    refuse_two_records(options, "record")
     passive_openmp()  # before torch is loaded
     others = (options.log, options.pipeline)
     with recorded_for(options.report, options.record, *others) as record:
@@ -103,6 +103,7 @@ def run(options: Namespace) -> int:
                 duration=options.duration,
                 record=record,
                 flight=options.flight,
+                keep_around_misses=options.keep_around_misses,
                 force=options.force,
                 hang_timeout=options.hang_timeout,
                 preparing=preparing,

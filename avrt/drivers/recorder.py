@@ -17,12 +17,15 @@ from avrt.exec.runner import guarded
 from avrt.logs.record.run_record import EXECUTION, NO_FORM, LeftOut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from avrt.exec.runner import Result
     from avrt.logs.merge import SourceMessage
     from avrt.logs.raw import RawMessage
+    from avrt.logs.record.journal import Watch
     from avrt.logs.record.run_record import Record
+    from avrt.model.commands import Command
+    from avrt.model.events import Event
     from avrt.model.message import Message
 
 log = logging.getLogger("avrt.drivers")
@@ -87,6 +90,14 @@ class Recorder:
         """Record any plain data."""
         if self._record is not None:
             self._put(partial(self._record.note, topic, item, at_ns))
+
+    def noticed(self, watch: Watch) -> Watch:
+        """Return what tells a watch of the kernel's calls in the order of what is recorded."""
+
+        def put(at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
+            self._put(partial(watch, at_ns, events, commands))
+
+        return put
 
     def close(self) -> None:
         """Wait until everything is written; Ctrl-C gives up what still waits.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
+    from avrt.drivers.flight import FlightRecorder
     from avrt.drivers.wall import WallClock
     from avrt.exec.process import Interrupts
     from avrt.logs.merge import SourceMessage
@@ -53,6 +54,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     *,
     clock: WallClock | None = None,
     record: RunRecord | None = None,
+    flight: FlightRecorder | None = None,
     hang_timeout_ns: int = HANG_TIMEOUT_NS,
     progress: Callable[[int], None] | None = None,
     watch: Watch | None = None,
@@ -67,6 +69,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         timing: how long jobs take in virtual time.
         clock: replays at the wall clock; `timing` counts for nothing then.
         record: takes everything that happens.
+        flight: takes it in place of a record, and writes what is around incidents.
         hang_timeout_ns: host time after which a stage counts as hung.
         progress: told the pipeline time of each message.
         watch: told each call of the kernel.
@@ -80,9 +83,10 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     set_threads(max(device.threads for device in spec.devices))
     result = RunResult(RunFigures(spec))
 
-    recorder = Recorder(record)
-    write = None if record is None else recorder.journal
-    journal = Journal(write, result.listen, both(result.figures.watch, watch))
+    recorder = Recorder(flight if record is None else record)
+    write = None if record is None and flight is None else recorder.journal
+    noticed = None if flight is None else recorder.noticed(flight.watch)
+    journal = Journal(write, result.listen, both(both(result.figures.watch, watch), noticed))
     host_ns = None if clock is None else clock.at_ns
     worker = StageWorker(
         spec, stages, timing, result.figures, recorder, hang_timeout_ns, host_ns, voter=voter
@@ -100,6 +104,8 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     finally:
         worker.close()
         recorder.close()
+        if flight is not None:
+            flight.close()
     assert worker.digest is not None
     result.decisions, result.payloads = journal.digest, worker.digest.hexdigest()
     result.damage, result.hangs = worker.damage, worker.hangs

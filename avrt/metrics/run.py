@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MISSES_KEPT = 20
 ANOMALIES_KEPT = 32  # kinds a stage
 TAKEN_ALONG = "what overheads cost in the recorded run is part of what its jobs take here"
+MIDDLE = "what was broken before this record begins is not known"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -236,6 +237,8 @@ class RunFigures:
         self.spec = spec
         self.overheads = overheads
         self.why_unbounded = TAKEN_ALONG if is_repeated and overheads else ""
+        if not is_whole:
+            self.why_unbounded = MIDDLE
         self.assumptions = Assumptions(spec, overheads)
         self.stages = {stage.name: StageFigures(is_whole=is_whole) for stage in spec.stages}
         self.chains = {chain.name: ChainFigures() for chain in spec.chains}

@@ -10,7 +10,7 @@ from avrt.cli import COMMANDS
 
 NAMES = (
     "demo", "check", "simulate", "replay", "run", "verify", "report", "score", "whatif", "compare",
-    "inject", "profile", "doctor", "info",
+    "inject", "profile", "doctor", "info", "recover",
 )  # fmt: skip
 READERS = ("verify", "report")
 

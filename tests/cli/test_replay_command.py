@@ -203,3 +203,39 @@ def test_nothing_is_refused_or_forced_in_virtual_time(call, make_drive, write_pi
     forced = call("replay", log, "-p", path, "--force")
     assert forced.code == 2
     assert "virtual time refuses nothing" in forced.err
+
+
+def test_only_what_is_around_misses_is_kept_where_that_is_asked_for(
+    call, make_drive, write_pipeline, tmp_path
+):
+    path = write_pipeline(wcet="60 ms")
+    flight = tmp_path / "kept"
+    done = call(
+        "replay", make_drive(30), "-p", path, "--keep-around-misses", "150ms", "--flight", flight
+    )
+    assert done.code == 0
+    files = sorted(flight.iterdir())
+    assert files
+    assert files[0].name in done.out
+    shown = call("report", files[0], "--json").data
+    assert shown["incident_ns"] is not None
+
+
+def test_a_drive_without_misses_leaves_nothing(call, make_drive, write_pipeline, tmp_path):
+    flight = tmp_path / "kept"
+    arguments = ("--keep-around-misses", "1s", "--flight", flight)
+    assert call("replay", make_drive(5), "-p", write_pipeline(), *arguments).code == 0
+    assert not flight.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--keep-around-misses", "soon"), "keep_around_misses: expected a duration"),
+        (("--keep-around-misses", "1s", "-o", "run.mcap"), "the first one keeps everything"),
+    ],
+)
+def test_what_is_kept_is_said_once_and_as_a_time(call, make_drive, write_pipeline, arguments, what):
+    done = call("replay", make_drive(2), "-p", write_pipeline(), *arguments)
+    assert done.code == 2
+    assert what in only_line(done.err)

@@ -171,3 +171,10 @@ def test_a_run_in_virtual_time_has_none_of_this(make_drive, tmp_path):
     assert not ids & {"streams", "host"}
     starts = [job["more"].get("device_ns", [None])[0] for job in page.jobs()]
     assert set(starts) == {None}
+
+
+def test_a_flight_record_is_held_against_no_bound(tmp_path):
+    path = write_live_record(tmp_path / "run.mcap", conditions=FLIGHT)
+    found = read_summary(path).bounds
+    assert found.verdict == "unknown"
+    assert "what was broken before this record begins is not known" in " ".join(found.notes())

@@ -29,6 +29,7 @@ from avrt.logs.record.run_record import (
     OUTPUT,
     PIPELINE_JSON,
     PIPELINE_YAML,
+    RECOVERED,
     RESULT,
 )
 from avrt.model import codec
@@ -74,6 +75,7 @@ class RunFile:
         self.pipeline_json: str | None = None
         self.pipeline_yaml: str | None = None
         self.zero_ns = 0
+        self._is_recovered = False
         magic = self._file.read_at(0, len(MAGIC))
         if magic != MAGIC:
             self.close()
@@ -92,7 +94,7 @@ class RunFile:
     @property
     def complete(self) -> bool:
         """Whether the record was closed properly; a killed run's was not."""
-        return self._layout.data_end is not None
+        return self._layout.data_end is not None and not self._is_recovered
 
     @property
     def damage(self) -> list[InputError]:
@@ -191,6 +193,8 @@ class RunFile:
                     self.conditions = metadata.metadata
                 elif metadata.name == RESULT:
                     self.result = metadata.metadata
+                elif metadata.name == RECOVERED:
+                    self._is_recovered = True
                 return
             attachment = Attachment.read(stream)
             text = attachment.data.decode()
@@ -214,6 +218,8 @@ class RunFile:
             body = self._file.read_at(end + HEAD.size, 4)
             expected = DataEnd.read(ReadDataStream(BytesIO(body))).data_section_crc
         except PARSE_ERRORS:
+            return
+        if not expected:  # the writer counted none
             return
         found = 0
         for offset in range(0, end, BLOCK_BYTES):

@@ -44,7 +44,7 @@ SENSORS = "/avrt/sensors"
 FLAWS = "/avrt/flaws"
 OUTPUT = "/avrt/output/"
 VIEW = "/avrt/view/"
-CONDITIONS, RESULT = "avrt.conditions", "avrt.result"
+CONDITIONS, RESULT, RECOVERED = "avrt.conditions", "avrt.result", "avrt.recovered"
 PIPELINE_JSON, PIPELINE_YAML = "avrt.pipeline.json", "avrt.pipeline.yaml"
 FRAME = "vehicle"
 NO_FORM = "it has no form in JSON"
@@ -184,6 +184,7 @@ class RunRecord:
         if self._file.closed:
             return
         try:
+            self.flush()  # a file that ends behind the result has everything before it
             if conditions is not None:
                 self._writer.add_metadata(CONDITIONS, dict(conditions))
             if result is not None:
