@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.errors import SpecError
 from avrt.exec.runner import HANG_TIMEOUT_NS
@@ -29,6 +29,13 @@ def wall_clock(name: str, rate: float) -> WallClock | None:
     return WallClock(rate) if name == "wall" else None
 
 
+def live_clock(rate: float) -> WallClock:
+    """Return the clock of a live run."""
+    clock = wall_clock("wall", rate)
+    assert clock is not None
+    return clock
+
+
 def check_loops(loops: int) -> None:
     """Raise SpecError unless a log can be played so often."""
     if type(loops) is not int or loops < 1:
@@ -52,6 +59,19 @@ def lasting_ns(what: str, text: str | None) -> int | None:
     if found_ns < 1:
         raise SpecError(f"{what}: expected more than 0, found {text!r}")
     return found_ns
+
+
+class KeepAround(NamedTuple):
+    """Where the flight recorder writes, and how much before and after an incident (ns)."""
+
+    folder: Path
+    around_ns: int | None
+
+
+def kept_around(flight: str | Path | None, around: str | None) -> KeepAround | None:
+    """Return what a flight recorder keeps, None if there is none; its usual time without one."""
+    around_ns = lasting_ns("keep_around_misses", around)
+    return None if flight is None else KeepAround(Path(flight), around_ns)
 
 
 def timing_run(timing: str | None) -> Path | None:

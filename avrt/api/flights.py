@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from avrt.api.arguments import KeepAround
     from avrt.api.pipeline import Pipeline
     from avrt.model.spec import PipelineSpec
     from avrt.report.summary import RunSummary
@@ -22,22 +23,21 @@ if TYPE_CHECKING:
 
 def flight_recorder(
     pipeline: Pipeline,
-    folder: Path,
-    around_ns: int | None,
+    kept: KeepAround,
     spec: PipelineSpec,
     zero_ns: int,
     conditions: Mapping[str, str],
 ) -> FlightRecorder:
-    """Return a recorder of what is around incidents; `around_ns` before and after, or as usual."""
+    """Return a recorder of what is around incidents."""
 
     def create(path: Path, what: str) -> RunRecord:
         told = {**conditions, FLIGHT: what}
         return created(pipeline, path, spec, zero_ns, told, RunRecord)
 
     limits = FlightLimits()
-    if around_ns is not None:
-        limits = replace(limits, before_ns=around_ns, after_ns=around_ns)
-    return FlightRecorder(folder, zero_ns, create, limits)
+    if kept.around_ns is not None:
+        limits = replace(limits, before_ns=kept.around_ns, after_ns=kept.around_ns)
+    return FlightRecorder(kept.folder, zero_ns, create, limits)
 
 
 def summarise_flight(summary: RunSummary, flight: FlightRecorder) -> None:

@@ -84,9 +84,8 @@ class Live:
         if record is not None:
             inputs.copy_truth(record)
         flight = None
-        if record is None and request.flight is not None:
-            folder, around_ns = request.flight, request.around_ns
-            flight = flight_recorder(self._pipeline, folder, around_ns, spec, zero_ns, conditions)
+        if record is None and request.kept is not None:
+            flight = flight_recorder(self._pipeline, request.kept, spec, zero_ns, conditions)
             opened.callback(flight.close)
         options = LiveOptions(
             duration_ns=request.duration_ns,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import ExitStack
 
+    from avrt.api.arguments import KeepAround
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.feeds import Feed
     from avrt.drivers.orders import Orders
@@ -50,8 +51,7 @@ class LiveRequest:
     loops: int = 1
     duration_ns: int | None = None
     record: Path | None = None
-    flight: Path | None = None
-    around_ns: int | None = None
+    kept: KeepAround | None = None
     force: bool = False
     hang_timeout_ns: int
     preparing: Callable[[int], None] | None = None

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
-from avrt.api.arguments import check_loops, hang_timeout_ns, lasting_ns, wall_clock
+from avrt.api.arguments import (
+    check_loops,
+    hang_timeout_ns,
+    kept_around,
+    lasting_ns,
+    live_clock,
+    wall_clock,
+)
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.config.redundancy import check_copies
@@ -204,11 +211,10 @@ class Pipeline:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
         """
-        from avrt.api.replay import KeepAround, Replay  # noqa: PLC0415 - brings torch, 1.4 s
+        from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
-        around_ns = lasting_ns("keep_around_misses", keep_around_misses)
-        kept = KeepAround(Path(flight), around_ns) if flight is not None and out is None else None
+        kept = kept_around(flight if out is None else None, keep_around_misses)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops, kept=kept)
         return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
 
@@ -264,17 +270,14 @@ class Pipeline:
             loops=loops,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
-            flight=None if flight is None else Path(flight),
-            around_ns=lasting_ns("keep_around_misses", keep_around_misses),
+            kept=kept_around(flight, keep_around_misses),
             force=force,
             hang_timeout_ns=hang_timeout_ns(hang_timeout),
             preparing=preparing,
             look=look,
             orders=orders,
         )
-        wall = wall_clock("wall", rate)
-        assert wall is not None
-        return Live(self, wall, request).run()
+        return Live(self, live_clock(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

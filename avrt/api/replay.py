@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from avrt.api.arguments import timing_run
 from avrt.api.flights import flight_recorder, summarise_flight
@@ -35,6 +35,7 @@ from avrt.report.trace.writing import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from avrt.api.arguments import KeepAround
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
@@ -43,13 +44,6 @@ if TYPE_CHECKING:
     from avrt.drivers.wall import WallClock
     from avrt.logs.record.journal import Watch
     from avrt.model.spec import PipelineSpec
-
-
-class KeepAround(NamedTuple):
-    """Where the flight recorder writes, and how much before and after an incident (ns)."""
-
-    folder: Path
-    around_ns: int | None
 
 
 class Replay:
@@ -130,8 +124,7 @@ class Replay:
                         with_models(log, spec.cameras),
                         costs,
                         clock=self._wall,
-                        record=record,
-                        flight=flight,
+                        record=flight if record is None else record,
                         hang_timeout_ns=hang_timeout_ns,
                         progress=progress,
                         watch=watch,
@@ -142,6 +135,7 @@ class Replay:
                 summary.anomalies = [*from_zero(told, log.zero_ns), *summary.anomalies]
                 summary.record = None if self._out is None else str(self._out)
                 if flight is not None:
+                    flight.close()
                     summarise_flight(summary, flight)
                 if record is not None:
                     record.close({"decisions": result.decisions, "run": to_json(summary.data())})
@@ -152,7 +146,7 @@ class Replay:
     ) -> FlightRecorder | None:
         if self._kept is None:
             return None
-        return flight_recorder(self._pipeline, *self._kept, spec, zero_ns, conditions)
+        return flight_recorder(self._pipeline, self._kept, spec, zero_ns, conditions)
 
     def _admit(self, spec: PipelineSpec, *, force: bool) -> str:
         """Return what a forced run is known to miss; virtual time lets everything in."""

@@ -43,7 +43,7 @@ from avrt.errors import FaultError, raised_by
 from avrt.exec.process import ended_as_by_ctrl_c, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS, describe, guarded
 from avrt.kernel import Kernel
-from avrt.logs.record.journal import Journal, both
+from avrt.logs.record.journal import Journal, all_of
 from avrt.metrics.progress import progress_of
 from avrt.metrics.run import RunFigures
 from avrt.model.events import Drain
@@ -186,7 +186,7 @@ class _Run:
         self._progress: Progress | None = None
         self._inbox: Inbox = SimpleQueue()
         write = None if options.record is None else recorder.journal
-        self._journal = Journal(write, result.listen, both(result.figures.watch, options.watch))
+        self._journal = Journal(write, result.listen, all_of(result.figures.watch, options.watch))
         supervisor = supervisor_of(spec)
         self._loop = WallLoop(Kernel(spec), iter(()), worker, self, wall, self._inbox, supervisor)
         if options.duration_ns is not None:

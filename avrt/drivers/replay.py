@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from avrt.drivers.ballots import voter_of
+from avrt.drivers.flight import FlightRecorder
 from avrt.drivers.prefetch import prefetched
 from avrt.drivers.recorder import Recorder
 from avrt.drivers.result import RunResult
@@ -27,7 +28,7 @@ from avrt.errors import SpecError
 from avrt.exec.process import frozen_garbage, quick_switching, set_threads
 from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.kernel import Kernel
-from avrt.logs.record.journal import Journal, both
+from avrt.logs.record.journal import Journal, all_of
 from avrt.metrics.run import RunFigures
 
 if TYPE_CHECKING:
@@ -36,12 +37,11 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.ballots import MakeVoter
     from avrt.drivers.execution import Timing
-    from avrt.drivers.flight import FlightRecorder
     from avrt.drivers.wall import WallClock
     from avrt.exec.process import Interrupts
     from avrt.logs.merge import SourceMessage
     from avrt.logs.record.journal import Watch
-    from avrt.logs.record.run_record import RunRecord
+    from avrt.logs.record.run_record import Record
     from avrt.model.events import Event
     from avrt.model.spec import PipelineSpec
 
@@ -53,8 +53,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     timing: Timing,
     *,
     clock: WallClock | None = None,
-    record: RunRecord | None = None,
-    flight: FlightRecorder | None = None,
+    record: Record | None = None,
     hang_timeout_ns: int = HANG_TIMEOUT_NS,
     progress: Callable[[int], None] | None = None,
     watch: Watch | None = None,
@@ -68,8 +67,7 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
         log: its sources' messages in order.
         timing: how long jobs take in virtual time.
         clock: replays at the wall clock; `timing` counts for nothing then.
-        record: takes everything that happens.
-        flight: takes it in place of a record, and writes what is around incidents.
+        record: takes everything that happens, or a flight recorder, which keeps some of it.
         hang_timeout_ns: host time after which a stage counts as hung.
         progress: told the pipeline time of each message.
         watch: told each call of the kernel.
@@ -83,10 +81,10 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     set_threads(max(device.threads for device in spec.devices))
     result = RunResult(RunFigures(spec))
 
-    recorder = Recorder(flight if record is None else record)
-    write = None if record is None and flight is None else recorder.journal
-    noticed = None if flight is None else recorder.noticed(flight.watch)
-    journal = Journal(write, result.listen, both(both(result.figures.watch, watch), noticed))
+    recorder = Recorder(record)
+    noticed = recorder.noticed(record.watch) if isinstance(record, FlightRecorder) else None
+    write = None if record is None else recorder.journal
+    journal = Journal(write, result.listen, all_of(result.figures.watch, watch, noticed))
     host_ns = None if clock is None else clock.at_ns
     worker = StageWorker(
         spec, stages, timing, result.figures, recorder, hang_timeout_ns, host_ns, voter=voter
@@ -104,8 +102,6 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     finally:
         worker.close()
         recorder.close()
-        if flight is not None:
-            flight.close()
     assert worker.digest is not None
     result.decisions, result.payloads = journal.digest, worker.digest.hexdigest()
     result.damage, result.hangs = worker.damage, worker.hangs

@@ -16,7 +16,7 @@ from avrt.drivers.draws import Draws
 from avrt.drivers.overheads import simulation_loop
 from avrt.drivers.simulate import Pretended
 from avrt.drivers.variants import VariantCosts
-from avrt.logs.record.journal import Journal, both
+from avrt.logs.record.journal import Journal, all_of
 from avrt.metrics.expectations import Firsts, Unmet, Windows, unmet
 from avrt.metrics.run import RunFigures
 from avrt.model.events import ORDERS, DeviceBack, DeviceLost, Ordered, StreamLost
@@ -72,7 +72,7 @@ def run_scenario(
 ) -> ScenarioRun:
     """Run a scenario with a seed; `write` takes each journal entry, `watch` each call."""
     observed = _Observed(prepared.spec)
-    journal = Journal(write, observed.listen, both(observed.figures.watch, watch))
+    journal = Journal(write, observed.listen, all_of(observed.figures.watch, watch))
     _run(prepared, seed, journal)
     return observed.run(journal.digest)
 

@@ -70,14 +70,13 @@ class Journal:
         return self._hash.hexdigest()
 
 
-def both(first: Watch, second: Watch | None) -> Watch:
-    """Return what tells two listeners of each call."""
-    if second is None:
-        return first
+def all_of(*watches: Watch | None) -> Watch:
+    """Return what tells several listeners of each call."""
+    present = [watch for watch in watches if watch is not None]
 
     def watch(at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        first(at_ns, events, commands)
-        second(at_ns, events, commands)
+        for one in present:
+            one(at_ns, events, commands)
 
     return watch
 
