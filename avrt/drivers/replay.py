@@ -80,7 +80,6 @@ def replay(  # noqa: PLR0913 - all after the log is optional and named
     check_drivable(spec, clock)
     set_threads(max(device.threads for device in spec.devices))
     result = RunResult(RunFigures(spec))
-
     recorder = Recorder(record)
     noticed = recorder.noticed(record.watch) if isinstance(record, FlightRecorder) else None
     write = None if record is None else recorder.journal
