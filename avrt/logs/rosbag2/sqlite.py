@@ -9,6 +9,7 @@
   page of a row. So the first missing pages are filled with a mark that no good row holds.
 * SQLite gives up a query at the first damaged page. Then rows are looked up one by one, by id, and
   the ids that lie on a page that cannot be read are left out and told.
+* No value is longer than the file: a damaged length costs no memory.
 * A file of old tools has no definitions of its types; those that avrt knows are added.
 """
 
@@ -36,8 +37,9 @@ LOGS = ("-wal", "-journal")
 HEAD_BYTES = 32
 MARK = bytes.fromhex("c4c3f2a99e0b6d55a1e2774f18d03b9c")
 MARK_BYTES_MAX = 1 << 22
-ID_MAX = 1 << 62
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite's words quote what is damaged
+ID_END = 1 << 63
+VALUE_BYTES_MIN, VALUE_BYTES_MAX = 1 << 20, (1 << 31) - 1
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # its words quote what is damaged
 MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
 MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
 KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
@@ -116,7 +118,7 @@ class SqliteReader:
         if self._good_ids is not None:
             yield from self._rows_of(self._good_ids)
             return
-        last = (-ID_MAX, 0)
+        last = (-ID_END, 0)
         try:
             with closing(self._file.execute(MESSAGES)) as rows:
                 for row in rows:
@@ -173,6 +175,8 @@ class SqliteReader:
         except (OSError, *UNREADABLE) as error:
             raise self._error("an SQLite file", error) from None
         stack.callback(database.close)
+        longest = min(max(VALUE_BYTES_MIN, path.stat().st_size), VALUE_BYTES_MAX)
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         return database
 
     def _read_channels(self) -> dict[int, Channel]:
@@ -215,7 +219,7 @@ class SqliteReader:
     def _find_keys(self) -> Iterator[tuple[object, int, int]]:
         """Yield log time, id and topic of every row by id, those behind a damaged page too."""
         first: int | None = 0
-        while first is not None:
+        while first is not None and first < ID_END:
             reached = first
             try:
                 for key in self._file.execute(KEYS, (first,)):
@@ -234,7 +238,7 @@ class SqliteReader:
         step = 1
         while not self._can_find(bad + step):
             step *= 2
-            if step > ID_MAX:
+            if bad + step >= ID_END:
                 return None
         low, high = bad + step // 2, bad + step
         while high - low > 1:
