@@ -9,7 +9,8 @@ none has reached become the source of further ones. For each of them it holds th
 
 1. reading raises nothing but `InputError`, takes `CPU_S_MAX` and `MEGABYTES_MAX` at most;
 2. what is lost is told: without an error or an anomaly, as many messages come out as went in;
-3. what is altered is not delivered: topic, time and payload are those of a message that went in.
+3. what is altered is not delivered: topic, time and payload are those of a message that went in;
+4. read strictly, the same begins to come out, and it ends with an error where it did before.
 
 Rule 3 holds of what a check sum covers: whole chunks of MCAP files that have their CRC. No format
 says which bytes of a message without a check sum are right: those of MCAP outside of chunks or in
@@ -63,7 +64,7 @@ class Hang(BaseException):
 class Reading:
     """What came out of a file."""
 
-    messages: Counter[Key] = field(default_factory=Counter)
+    messages: list[Key] = field(default_factory=list)
     told: bool = False
     raised: BaseException | None = None
 
@@ -180,15 +181,14 @@ class Editor:
         return data[:place] + other[start:end] + data[place + self._below(2) * (end - start) :]
 
 
-def read(path: Path, reading: Reading) -> None:
+def read(path: Path, reading: Reading, *, strict: bool = False) -> None:
     """Read a file to its end, whatever becomes of it."""
 
     def read_all() -> None:
-        with open_log(path) as log:
+        with open_log(path, strict=strict) as log:
             try:
                 for message in log.messages():
-                    key = key_of(message.topic, message.log_ns, message.data)
-                    reading.messages[key] += 1
+                    reading.messages.append(key_of(message.topic, message.log_ns, message.data))
             finally:
                 log.topics()
                 reading.told = bool(log.anomalies)
@@ -206,7 +206,7 @@ def broken_rule(seed: Seed, path: Path, edits: int, reading: Reading) -> str:
         places = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if PACKAGE in f.filename]
         return f"1: {type(raised).__name__} at {places[-1:]}: {raised}"
     told = reading.told or raised is not None
-    found, expected = reading.messages, seed.messages
+    found, expected = Counter(reading.messages), seed.messages
     altered = found.keys() - expected.keys()
     if altered and seed.checked and _all_vouched_for(path):
         return f"3: {len(altered)} altered messages, {told=}"
@@ -214,6 +214,19 @@ def broken_rule(seed: Seed, path: Path, edits: int, reading: Reading) -> str:
         return ""
     if found.total() != expected.total():
         return f"2: {found.total()} of {expected.total()} messages, and nothing told"
+    return ""
+
+
+def strict_rule(path: Path, tolerant: Reading) -> str:
+    """Return how a file is read strictly, if not as it should be."""
+    strict = Reading()
+    read(path, strict, strict=True)
+    count = len(strict.messages)
+    if strict.messages != tolerant.messages[:count]:
+        return f"4: the first {count} messages are others when read strictly"
+    raised = [reading.raised is not None for reading in (tolerant, strict)]
+    if len(set(raised)) > 1 or not isinstance(strict.raised, InputError | None):
+        return f"4: raised {tolerant.raised!r}, and read strictly {strict.raised!r}"
     return ""
 
 
@@ -243,7 +256,7 @@ def fuzz(count: int, seed: int, folder: Path, lines: Lines) -> Iterator[Finding]
         held = _megabytes("VmRSS")
         if lines.more(partial(read, path, reading)):
             pool.append((original, copy, before + edits))
-        rule = broken_rule(original, path, before + edits, reading)
+        rule = broken_rule(original, path, before + edits, reading) or strict_rule(path, reading)
         if not rule and _megabytes("VmHWM") - held > MEGABYTES_MAX:
             rule = f"1: {_megabytes('VmHWM') - held:.0f} MB"
         if rule:

@@ -163,6 +163,7 @@ class Pipeline:
         rate: float = 1.0,
         force: bool = False,
         loops: int = 1,
+        strict: bool = False,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
@@ -179,6 +180,7 @@ class Pipeline:
             rate: pipeline seconds in a second of the wall clock.
             force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
+            strict: stop where the log is damaged; by default its good messages are played.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
@@ -186,11 +188,12 @@ class Pipeline:
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
+            DamagedInputError: the log is strict and damaged before its first message.
         """
         from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
-        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops, strict=strict)
         return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
 
     def run(  # noqa: PLR0913 - all optional and named
@@ -201,6 +204,7 @@ class Pipeline:
         seed: int = 0,
         rate: float = 1.0,
         loops: int = 1,
+        strict: bool = False,
         duration: str | None = None,
         record: str | Path | None = None,
         flight: str | Path | None = None,
@@ -218,6 +222,7 @@ class Pipeline:
             seed: of that scene.
             rate: pipeline seconds in a second.
             loops: how often the log is played, or how many drives the world makes.
+            strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
             flight: folder for records of what is around misses and faults, where there is no
@@ -241,6 +246,7 @@ class Pipeline:
             world=world,
             seed=seed,
             loops=loops,
+            strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
             flight=None if flight is None else Path(flight),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.arguments import timing_run
-from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.driving import add_drive_options, add_strict_option, finish, leave_page
 from avrt.cli.output import add_trace_option, progress_bar, stdout_kept
 from avrt.cli.page import recorded_for
 
@@ -49,6 +49,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
+    add_strict_option(parser)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -94,6 +95,7 @@ def _replay(options: Namespace, record: Path | None) -> Report:
             rate=options.rate,
             force=options.force,
             loops=options.loops,
+            strict=options.strict,
             hang_timeout=options.hang_timeout,
             progress=progress,
             trace=options.trace,

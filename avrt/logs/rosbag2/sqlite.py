@@ -48,13 +48,15 @@ KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
 class SqliteReader:
     """One open .db3 file."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file and read its topics.
+    def __init__(self, path: Path, *, strict: bool = False) -> None:
+        """Open the file and read its topics; a strict reader stops at the first row that is lost.
 
         Raises:
             InputError: it is no bag, or damaged where the topics are.
         """
         self._path = path
+        self._strict = strict
+        self._first_bad = ID_END
         self._anomalies = Anomalies()
         self._damage: dict[str, InputError] = {}
         self._lost: set[int] = set()
@@ -69,7 +71,8 @@ class SqliteReader:
             except UNREADABLE as error:
                 raise self._error("the tables of a rosbag2", error) from None
             if self._missing_bytes:
-                self._note("a whole file", f"one that lacks {self._missing_bytes} bytes")
+                lacks = f"{self._missing_bytes} bytes from byte {path.stat().st_size} on"
+                self._note("a whole file", f"one that lacks {lacks}")
             if self._missing_bytes or not self._count():
                 self._good_ids = [id_ for _, id_ in self._find_good()]
             self._stack = stack.pop_all()
@@ -96,12 +99,14 @@ class SqliteReader:
         seen = dict.fromkeys(wanted, 0)
         for id_, topic_id, log_ns, data in self._rows():
             if not isinstance(log_ns, int) or not isinstance(data, bytes):
-                self._note("a time and bytes", f"{log_ns!r} and {data!r:.20} in row {id_}")
+                self._note_row(id_, "a time and bytes", f"{log_ns!r} and {data!r:.20}")
             elif topic_id in wanted:
                 seen[topic_id] += 1
                 yield RawMessage(wanted[topic_id], log_ns, log_ns, 0, data)
             elif topic_id not in self._channels:
-                self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
+                self._note_row(id_, "a message of a known topic", f"topic {topic_id}")
+            if self._strict and id_ >= self._first_bad:
+                break
         self._tell(seen)
 
     def close(self) -> None:
@@ -131,10 +136,14 @@ class SqliteReader:
 
     def _rows_of(self, ids: Sequence[int]) -> Iterator[Row]:
         for id_ in ids:
+            row: Row | None = None
             with suppress(*UNREADABLE):  # it reaches into a damaged page, and counts as lost
                 row = self._file.execute(MESSAGE, (id_,)).fetchone()
-                if row is not None and not (isinstance(row[3], bytes) and MARK in row[3]):
-                    yield row
+            is_good = row is not None and not (isinstance(row[3], bytes) and MARK in row[3])
+            if self._strict and not (is_good and id_ < self._first_bad):
+                return
+            if row is not None and is_good:
+                yield row
 
     def _measure(self) -> tuple[int, int]:
         """Return the size of a page, and how many bytes the file lacks of what its header says."""
@@ -219,16 +228,17 @@ class SqliteReader:
     def _find_keys(self) -> Iterator[tuple[object, int, int]]:
         """Yield log time, id and topic of every row by id, those behind a damaged page too."""
         first: int | None = 0
+        log_ns: object = None
         while first is not None and first < ID_END:
             reached = first
             try:
                 for key in self._file.execute(KEYS, (first,)):
                     yield key
-                    reached = max(reached, key[1] + 1)
+                    log_ns, reached = key[0], max(reached, key[1] + 1)
                 first = None
             except UNREADABLE:
                 first = self._find_next(reached)
-                self._note_page(reached, first)
+                self._note_page(reached, first, log_ns)
 
     def _find_next(self, bad: int) -> int | None:
         """Return the first id behind the page where the id `bad` should be; None at the end.
@@ -266,13 +276,24 @@ class SqliteReader:
             return False
         return True
 
-    def _note_page(self, bad: int, following: int | None) -> None:
-        """Tell of ids that cannot be read; what a cut file lacks is told already."""
+    def _note_page(self, bad: int, following: int | None, before: object) -> None:
+        """Tell of ids that cannot be read, and of the log time of the row before them.
+
+        What a cut file lacks is told already.
+        """
+        self._first_bad = min(bad, self._first_bad)
         if not self._missing_bytes and bad not in self._pages:
             self._pages.add(bad)
             count = 1 if following is None else following - bad
             rows = f"from {bad} on" if following is None else f"{bad} to {following - 1}"
-            self._anomalies.add("unreadable", None, None, f"rows {rows} are on a bad page", count)
+            at_ns = before if isinstance(before, int) else None
+            since = "" if at_ns is None else f", after {at_ns} ns"
+            what = f"rows {rows}{since}, are on a bad page"
+            self._anomalies.add("unreadable", None, at_ns, what, count)
+
+    def _note_row(self, id_: int, expected: str, found: str) -> None:
+        self._first_bad = min(id_, self._first_bad)
+        self._note(expected, f"{found} in row {id_}")
 
     def _note(self, expected: str, found: str) -> None:
         error = self._error(expected, found)
@@ -288,8 +309,8 @@ class SqliteReader:
         """Tell what is lost, once everything good was delivered."""
         for id_, found in seen.items():
             lost = self._counts.get(id_, 0) - found
-            if lost > 0 and id_ not in self._lost:
+            if lost > 0 and id_ not in self._lost and not self._strict:
                 self._lost.add(id_)
                 what = f"expected {found + lost} messages, found {found}"
                 self._anomalies.add("lost", self._channels[id_].topic, None, what, lost)
-        tell_damage(self._damage.values(), sum(seen.values()))
+        tell_damage(self._damage.values(), sum(seen.values()), strict=self._strict)
