@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
-from avrt.api.arguments import check_loops, hang_timeout_ns, lasting_ns, wall_clock
+from avrt.api.arguments import (
+    check_loops,
+    hang_timeout_ns,
+    lasting_ns,
+    paced_clock,
+    wall_clock,
+)
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.config.redundancy import check_copies
@@ -225,8 +231,7 @@ class Pipeline:
             strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight: folder for records of what is around misses and faults, where there is no
-                record; none are written by default.
+            flight: folder for records of what is around misses and faults, without a record.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
@@ -256,9 +261,7 @@ class Pipeline:
             look=look,
             orders=orders,
         )
-        wall = wall_clock("wall", rate)
-        assert wall is not None
-        return Live(self, wall, request).run()
+        return Live(self, paced_clock(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""
