@@ -11,7 +11,7 @@ from avrt.api.arguments import (
     hang_timeout_ns,
     kept_around,
     lasting_ns,
-    live_clock,
+    paced_clock,
     wall_clock,
 )
 from avrt.config import binding
@@ -184,6 +184,7 @@ class Pipeline:
         rate: float = 1.0,
         force: bool = False,
         loops: int = 1,
+        strict: bool = False,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
@@ -203,6 +204,7 @@ class Pipeline:
             rate: pipeline seconds in a second of the wall clock.
             force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
+            strict: stop where the log is damaged; by default its good messages are played.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
@@ -210,12 +212,14 @@ class Pipeline:
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
+            DamagedInputError: the log is strict and damaged before its first message.
         """
         from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
         kept = kept_around(flight if out is None else None, keep_around_misses)
-        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops, kept=kept)
+        clock_or_none = wall_clock(clock, rate)
+        replay = Replay(self, log, out, timing, clock_or_none, loops, strict=strict, kept=kept)
         return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
 
     def run(  # noqa: PLR0913 - all optional and named
@@ -226,6 +230,7 @@ class Pipeline:
         seed: int = 0,
         rate: float = 1.0,
         loops: int = 1,
+        strict: bool = False,
         duration: str | None = None,
         record: str | Path | None = None,
         flight: str | Path | None = None,
@@ -240,14 +245,13 @@ class Pipeline:
 
         Args:
             log: a sensor log that feeds the sources, each message when it comes.
-            world: a scene of the built-in world that feeds them instead.
-            seed: of that scene.
+            world, seed: a scene of the built-in world that feeds them instead, and its seed.
             rate: pipeline seconds in a second.
             loops: how often the log is played, or how many drives the world makes.
+            strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight: folder for records of what is around misses and faults, where there is no
-                record; none are written by default.
+            flight: folder for records of what is around misses and faults, without a record.
             keep_around_misses: how long before and after, such as "5 s", which is the default.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
@@ -268,6 +272,7 @@ class Pipeline:
             world=world,
             seed=seed,
             loops=loops,
+            strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
             kept=kept_around(flight, keep_around_misses),
@@ -277,7 +282,7 @@ class Pipeline:
             look=look,
             orders=orders,
         )
-        return Live(self, live_clock(rate), request).run()
+        return Live(self, paced_clock(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from avrt.api.arguments import timing_run
 from avrt.api.flights import flight_recorder, summarise_flight
 from avrt.api.preparation import (
+    STRICT,
     admitted,
     built,
     calibrated,
@@ -62,6 +63,7 @@ class Replay:
         loops: int,
         *,
         kept: KeepAround | None = None,
+        strict: bool = False,
         voter: MakeVoter = voter_of,
     ) -> None:
         self._pipeline = pipeline
@@ -72,6 +74,7 @@ class Replay:
         self._wall = wall
         self._loops = loops
         self._kept = kept
+        self._strict = strict
         self._voter = voter
 
     def run(
@@ -106,9 +109,10 @@ class Replay:
         spec, supply = (spec, "") if self._wall is None else supplied_by_host(spec)
         costs = _timing(self._timing, spec, self._wall)
         check_out(self._pipeline, self._out, spec, [self._log, self._recorded])
-        with open_log(self._log) as reader:
+        with open_log(self._log, strict=self._strict) as reader:
             spec, told = placed(partial(calibrated, spec, reader))
-            log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
+            strict = self._log if self._strict else None
+            log = placed(lambda: MergedLog(reader, spec.sources, self._loops, strict=strict))
             stages = built(self._pipeline, spec)
             conditions = self._conditions(costs, devices, supply, forced)
             with recording(
@@ -166,6 +170,7 @@ class Replay:
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
             "forced": forced and f"it is known to miss: {forced}",
             "loops": "" if self._loops == 1 else str(self._loops),
+            "strict": STRICT if self._strict else "",
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(log=self._log.name, timing=costs.label, **told)

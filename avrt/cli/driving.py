@@ -66,6 +66,15 @@ def refuse_two_records(options: Namespace, record: str) -> None:
         raise SpecError(f"give --{record} or --keep-around-misses: the first one keeps everything")
 
 
+def add_strict_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="end with exit code 3 where the log is damaged; by default all good messages are "
+        "played, and then it is told",
+    )
+
+
 def leave_page(
     options: Namespace, report: Report, record: Path | None, *, wanted: Path | None
 ) -> None:

@@ -11,6 +11,7 @@ from avrt.api.arguments import timing_run
 from avrt.cli.driving import (
     add_drive_options,
     add_flight_options,
+    add_strict_option,
     finish,
     leave_page,
     refuse_two_records,
@@ -61,6 +62,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
     add_flight_options(parser, always=False)
+    add_strict_option(parser)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -121,6 +123,7 @@ def _replay(options: Namespace, record: Path | None) -> Report:
             rate=options.rate,
             force=options.force,
             loops=options.loops,
+            strict=options.strict,
             hang_timeout=options.hang_timeout,
             progress=progress,
             trace=options.trace,

@@ -14,6 +14,7 @@ from avrt.api import Pipeline
 from avrt.cli.driving import (
     add_drive_options,
     add_flight_options,
+    add_strict_option,
     finish,
     leave_page,
     refuse_two_records,
@@ -54,6 +55,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--force", action="store_true", help="run even what is known to miss, see avrt check"
     )
+    add_strict_option(parser)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -100,6 +102,7 @@ def run(options: Namespace) -> int:
                 seed=options.seed,
                 rate=options.rate,
                 loops=options.loops,
+                strict=options.strict,
                 duration=options.duration,
                 record=record,
                 flight=options.flight,

@@ -5,6 +5,9 @@ of what is lost and the account of what is damaged are the same for all. A part 
 earliest message is due and forgotten when its last one is delivered, so memory holds only parts
 that overlap in time. Payloads are views of their part. A part whose check fails is not delivered
 at all: its messages count as lost.
+
+Every place of damage is told with the topics and log times that it costs. A strict reader stops
+there: what comes earlier is delivered, nothing from the first log time that the place may hold.
 """
 
 from __future__ import annotations
@@ -29,6 +32,22 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
+
+
+class Place(str):
+    """A place in a file, as a person reads it.
+
+    Attributes:
+        offset: in bytes from the beginning of the file.
+    """
+
+    __slots__ = ("offset",)
+    offset: int
+
+    def __new__(cls, path: Path, offset: int) -> Self:
+        place = super().__new__(cls, f"{path}, byte {offset}")
+        place.offset = offset
+        return place
 
 
 class File:
@@ -68,8 +87,8 @@ class File:
                 yield offset + position
                 position = block.find(pattern, position + 1)
 
-    def place(self, offset: int) -> str:
-        return f"{self.path}, byte {offset}"
+    def place(self, offset: int) -> Place:
+        return Place(self.path, offset)
 
     def close(self) -> None:
         self._file.close()
@@ -140,9 +159,13 @@ class Due(NamedTuple):
 class ExtentReader(ABC):
     """One open file of extents."""
 
-    def __init__(self, file: File, channels: Sequence[Channel], counts: Mapping[int, int]) -> None:
+    def __init__(
+        self, file: File, channels: Sequence[Channel], counts: Mapping[int, int], *, strict: bool
+    ) -> None:
         """Take the file's channels and how many messages of each it promises."""
         self._file = file
+        self._strict = strict
+        self._stop: tuple[int, InputError] | None = None
         self._channels = {channel.id: channel for channel in channels}
         self._counts = counts
         self._damage: dict[str, InputError] = {}
@@ -217,6 +240,8 @@ class ExtentReader(ABC):
         seen = dict.fromkeys(wanted, 0)
         latest_ns = -1
         for message in self._in_order(wanted):
+            if self._strict and self._stop is not None and message.log_ns >= self._stop[0]:
+                tell_damage([self._stop[1]], sum(seen.values()), strict=True)
             seen[message.channel.id] += 1
             if message.log_ns < latest_ns:
                 what = f"expected a message at or after {latest_ns} ns, found {message.log_ns} ns"
@@ -224,7 +249,7 @@ class ExtentReader(ABC):
             latest_ns = max(latest_ns, message.log_ns)
             yield message
         self._count_lost(seen)
-        tell_damage(self._damage.values(), sum(seen.values()))
+        tell_damage(self._damage.values(), sum(seen.values()), strict=self._strict)
 
     def close(self) -> None:
         self._file.close()
@@ -236,10 +261,37 @@ class ExtentReader(ABC):
         self.close()
 
     def note_damage(self, error: InputError, at_ns: int | None = None) -> None:
-        """Keep what is wrong at one place; it is told when everything good was delivered."""
-        if error.place not in self._damage:
-            self._damage[error.place] = error
-            self._anomalies.add("damaged", None, at_ns, str(error))
+        """Keep what is wrong at one place, and what that costs, to be told.
+
+        `at_ns` is the log time of the one message that it concerns.
+        """
+        if error.place in self._damage:
+            return
+        if at_ns is None and isinstance(error.place, Place):
+            at_ns, lost = self._lost_at(error.place.offset)
+            error = InputError(f"{error.what}; {lost}", error.place)
+        self._damage[error.place] = error
+        self._anomalies.add("damaged", None, at_ns, str(error))
+        if at_ns is not None and (self._stop is None or at_ns < self._stop[0]):
+            self._stop = at_ns, error
+
+    def _lost_at(self, offset: int) -> tuple[int | None, str]:
+        """Return the first log time that a damaged place may hold, and what is lost there."""
+        extents = self.extents()
+        here = next((extent for extent in extents if extent.offset == offset), None)
+        if here is not None:
+            names = {self._channels[i].topic for i in here.channels or () if i in self._channels}
+            topics = ", ".join(sorted(names)) or "unknown topics"
+            return here.start_ns, f"there lie {topics} from {here.start_ns} to {here.end_ns} ns"
+        before = max((e.end_ns for e in extents if e.offset < offset), default=None)
+        after = min((e.start_ns for e in extents if e.offset > offset), default=None)
+        what = "messages of unknown topics may be lost"
+        if before is None and after is None:
+            return None, "no message is left"
+        if after is None:
+            return None, f"{what} after {before} ns"
+        since = "" if before is None else f" after {before} ns and"
+        return after, f"{what}{since} before {after} ns"
 
     def _in_order(self, wanted: Mapping[int, Channel]) -> Iterator[RawMessage]:
         """Merge the extents by (log time, byte offset, place in the extent)."""
@@ -263,7 +315,7 @@ class ExtentReader(ABC):
             for position, message in self.open_extent(extent, wanted):
                 found.append(Due(message.log_ns, extent.offset, position, message))
         except InputError as error:
-            self.note_damage(error, extent.start_ns)
+            self.note_damage(error)
         return found
 
     def _count_lost(self, seen: Mapping[int, int]) -> None:

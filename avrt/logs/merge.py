@@ -29,6 +29,7 @@ from avrt.payload import CameraInfo, Image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from avrt.logs.decode import Decoded
     from avrt.logs.reader import LogReader
@@ -110,14 +111,25 @@ class _Pass:
 class MergedLog:
     """The messages of a pipeline's sources, `loops` times over, in order."""
 
-    def __init__(self, reader: LogReader, sources: Sequence[SourceSpec], loops: int = 1) -> None:
+    def __init__(
+        self,
+        reader: LogReader,
+        sources: Sequence[SourceSpec],
+        loops: int = 1,
+        *,
+        strict: Path | None = None,
+    ) -> None:
         """Check every source against the log.
+
+        The first message that cannot be used ends a strict stream; `strict` is the log to name.
 
         Raises:
             SpecError: a source names a topic that the log lacks, or one that it cannot read.
             InputError: the same of a damaged log, which may have had it.
+            DamagedInputError: the log is strict and damaged before its first message.
         """
         self._reader = reader
+        self._strict = strict
         self._loops = loops
         self._infos = reader.topics()
         self._anomalies = Anomalies()
@@ -242,12 +254,19 @@ class MergedLog:
         try:
             yield from simultaneous(messages, self._lose)
         except DamagedInputError:
-            self._ended = True
+            self._ended = self._strict is None
             raise
 
     def _lose(self, raw: RawMessage, why: str) -> None:
         self._count(self._lost, raw.topic)
         self._tell(raw, "log_time", why)
+        self._stop_at(raw, why)
+
+    def _stop_at(self, raw: RawMessage, why: str) -> None:
+        """End a strict stream at a message that is lost."""
+        if self._strict is not None:
+            place = f"{self._strict}, {raw.topic} at {raw.log_ns} ns"
+            raise DamagedInputError(why, place, sum(self._delivered.values()))
 
     def _deliver(
         self, raw: RawMessage, sources: Sequence[_Source]
@@ -268,6 +287,7 @@ class MergedLog:
             return decode(raw, kind)
         except InputError as error:
             self._tell(raw, "undecodable", str(error))
+            self._stop_at(raw, error.what)
             return None
 
     def _take_info(self, raw: RawMessage) -> None:

@@ -116,18 +116,20 @@ class Anomalies:
             known.count += count
 
 
-def tell_damage(damage: Collection[InputError], good_messages: int) -> None:
+def tell_damage(
+    damage: Collection[InputError], good_messages: int, *, strict: bool = False
+) -> None:
     """Raise what is wrong with a log, if anything is, once everything good was delivered.
 
     Raises:
-        DamagedInputError: something was delivered.
+        DamagedInputError: something was delivered, or the log was read strictly.
         InputError: nothing was.
     """
     if not damage:
         return
     first, *others = damage
     more = f"; and {len(others)} more" if others else ""
-    kind = DamagedInputError if good_messages else InputError
+    kind = DamagedInputError if good_messages or strict else InputError
     raise kind(f"{first.what}{more}", first.place, good_messages)
 
 

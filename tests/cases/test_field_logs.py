@@ -24,9 +24,9 @@ def folder(tmp_path_factory):
 def read(folder):
     """Return a function that reads a log: its messages, what ended it, and what was odd."""
 
-    def messages_of(name):
+    def messages_of(name, *, strict=False):
         found, damage = [], None
-        with open_log(folder / name) as log:
+        with open_log(folder / name, strict=strict) as log:
             try:
                 found.extend(log.messages())
             except DamagedInputError as error:
@@ -79,6 +79,10 @@ def test_log_05_an_altered_chunk_is_left_out_and_told_and_what_follows_is_played
     assert max(message.log_ns for message in found) > last
     assert "expected a chunk with CRC" in str(damage)
     assert [(a.topic, a.count) for a in anomalies if a.kind == "lost"] == [("/a", 40)]
+    found, damage, _ = read("LOG-05_badcrc.mcap", strict=True)
+    assert answer["strict"] == "error"
+    assert len(found) == damage.good_messages == 80
+    assert f"there lie /a from {first} to {last} ns" in str(damage)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,26 @@ def test_a_damaged_log_exits_3_after_its_good_part(call, make_drive, write_pipel
     assert done.data["damage"]
 
 
+def test_a_damaged_log_that_is_to_be_strict_ends_where_the_damage_is(
+    call, make_drive, write_pipeline
+):
+    drive = damage(make_drive(60, points=40, chunk_bytes=2000))
+    tolerant = call("replay", drive, "-p", write_pipeline(), "--json").data
+    done = call("replay", drive, "-p", write_pipeline(), "--json", "--strict")
+    assert done.code == 3
+    met = done.data["jobs"]["met"]
+    assert 0 < met < tolerant["jobs"]["met"]
+    assert done.data["log"]["topics"]["/lidar"]["lost"] == 0
+    assert f"({met} good messages were delivered)" in done.data["damage"][0]
+    assert "strict" in done.data["conditions"]
+    with drive.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 100)
+    done = call("replay", drive, "-p", write_pipeline(), "--strict")
+    assert done.code == 3
+    assert f"{drive.name}, byte " in only_line(done.err)
+
+
 @pytest.mark.parametrize("share", [0.9, 0.5])
 def test_a_log_that_was_cut_exits_3(call, make_drive, write_pipeline, share):
     drive = make_drive(60, points=40, chunk_bytes=2000)

@@ -165,6 +165,8 @@ class Walk:
             _, length, *_, name_bytes = CHUNK.unpack_from(head)
             if name_bytes not in {0, len(b"lz4"), len(b"zstd")}:
                 continue
+            if len(head) < CHUNK.size + name_bytes + LENGTH.size:
+                continue
             (packed_bytes,) = LENGTH.unpack_from(head, CHUNK.size + name_bytes)
             body = CHUNK.size - HEAD.size + name_bytes + LENGTH.size + packed_bytes
             if length == body and offset + HEAD.size + length <= self._file.size_bytes:
@@ -242,7 +244,7 @@ class Walk:
         self.layout.counts[channel] = self.layout.counts.get(channel, 0) + count
 
     def _scan(self, chunk: Extent) -> dict[int, int]:
-        """Take schemas and channels out of a chunk and count its messages by channel."""
+        """Count the messages of a chunk by channel; take its definitions if its check holds."""
         counts: dict[int, int] = {}
         try:
             content = read_extent(self._file, chunk)
@@ -252,7 +254,7 @@ class Walk:
                 if opcode == Opcode.MESSAGE:
                     channel = MESSAGE.unpack_from(content.data, start)[0]
                     counts[channel] = counts.get(channel, 0) + 1
-                elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL}:
+                elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL} and content.fault is None:
                     self._define(opcode, bytes(content.data[start:end]), content.place)
         except InputError as error:
             self.layout.damage.append(error)

@@ -25,11 +25,11 @@ class McapReader(ExtentReader):
 
     format = "MCAP"
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = find_layout(file)
         self._ros1 = Ros1Converter()
         channels = [_channel(self._layout, self._ros1, id_) for id_ in self._layout.channels]
-        super().__init__(file, channels, self._layout.counts)
+        super().__init__(file, channels, self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
 
