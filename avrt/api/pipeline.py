@@ -251,8 +251,7 @@ class Pipeline:
             strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight: folder for records of what is around misses and faults, without a record.
-            keep_around_misses: how long before and after, such as "5 s", which is the default.
+            flight, keep_around_misses: folder for records of so much around misses and faults.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
