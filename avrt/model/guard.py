@@ -13,7 +13,8 @@ from avrt.model.frozen import frozen
 from avrt.units import NS_PER_MS, NS_PER_S
 
 Fault = Literal[
-    "repeated", "order", "clock", "age", "damaged", "empty", "huge", "nonfinite", "blind", "stuck"
+    "repeated", "order", "clock", "age",
+    "damaged", "empty", "huge", "nonfinite", "mixed", "blind", "stuck",
 ]  # fmt: skip
 Reason = Literal[Fault, "early", "out"]
 """Why a message is rejected.
@@ -25,6 +26,7 @@ Reason = Literal[Fault, "early", "out"]
 * damaged: its image cannot be decoded.
 * empty, huge: it holds fewer points, targets or pixels than a sensor of this kind gives, or more.
 * nonfinite: too many of its points or targets are no numbers, or the reading is none.
+* mixed: the times of its points do not fit their directions, as they did before.
 * blind: the image is black, saturated or uniform.
 * stuck: its content is that of the message before, to the bit.
 * early: it comes more often than its declared rate allows.
@@ -50,6 +52,8 @@ class GuardSpec:
         faster: how many times its declared rate it may have.
         least, most: points, targets or pixels of a message.
         nonfinite: which share of the points or targets may be no numbers; fewer are dropped.
+        turning: how well the times of the points of a LiDAR that spins must fit their directions, 1
+            at the best.
         stuck, blind: like `bad`, for messages with one content and for blind images.
         dark, bright: mean grey level, 0 to 255, below and above which an image is blind.
         contrast: standard deviation of grey levels below which an image, or a block of it, is
@@ -69,6 +73,7 @@ class GuardSpec:
     least: int = 0
     most: int = 0
     nonfinite: float = 0.0
+    turning: float = 0.0
     stuck: int = 0
     blind: int = 0
     dark: float = 10.0

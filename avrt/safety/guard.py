@@ -19,6 +19,8 @@ messages at equal times give equal answers; a message is given with the time at 
 * While a sensor is in use, a message is compared with the last good one, and its counter with the
   last that followed; while it is out, with the last one whatever it was, so that a sender that
   begins anew is followed.
+* A LiDAR is believed to spin once the times of its points have fitted their directions for `back`
+  messages in a row: of one that does not, times say nothing.
 * What is before the last stamp by less than BACK_NS is a clock's rounding (ros/geometry2 issue 347:
   85 us back must not count as a jump).
 
@@ -34,6 +36,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from avrt.model.guard import IN_USE, Fault, GuardSpec, Reason, SensorRecord, SensorState
 from avrt.safety.flow import RateLimit, SenderCounter
+from avrt.safety.turning import Spin
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -106,6 +109,7 @@ class Guard:
         self._bad = self._good = self._clear = 0
         self._covered_since_ns: int | None = None
         self._sectors = 0  # the most directions that had points
+        self._spin = Spin(spec.turning, spec.back)
 
     @property
     def is_in_use(self) -> bool:
@@ -198,6 +202,13 @@ class Guard:
             return "huge"
         if spec.nonfinite and content.share_nonfinite > spec.nonfinite:
             return "nonfinite"
+        return self._of_sight(last, content)
+
+    def _of_sight(self, last: Facts | None, content: Content) -> Fault | None:
+        """Return what is wrong with what a sensor shows, all of it sound by itself."""
+        spec = self._spec
+        if self._spin.is_broken_by(content.turning):
+            return "mixed"
         if spec.blind and self._is_blind(content):
             return "blind"
         known = None if last is None else last.content.fingerprint

@@ -42,6 +42,7 @@ def test_every_threshold_can_be_replaced():
     assert (spec.stuck, spec.blind, spec.dark, spec.bright) == (6, 0, 5.0, 250.5)
     assert (spec.contrast, spec.covered, spec.covered_ns) == (1.5, 0.5, 2_000_000_000)
     assert read("lidar", guard={"nonfinite": 0.1}).nonfinite == 0.1
+    assert read("lidar", guard={"turning": 0.3}).turning == 0.3
 
 
 def test_it_is_part_of_the_recorded_pipeline():

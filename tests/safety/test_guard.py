@@ -283,6 +283,22 @@ def test_a_cloud_has_points_and_most_of_them_are_numbers(size, nonfinite, reason
     assert started("lidar").send(1, size=size, nonfinite=nonfinite) == [reason]
 
 
+def test_a_lidar_whose_times_are_mixed_up_is_out_once_it_is_known_to_spin():
+    sender = started("lidar")
+    assert sender.send(9, turning=1.0) == [""] * 9
+    assert sender.send(3, turning=0.0) == [""] * 3
+    sender.send(10, turning=1.0)
+    assert sender.send(3, turning=0.0) == ["mixed"] * 3
+    assert sender.states == [("mixed", 3600)]
+    assert sender.send(10, turning=1.0) == ["out"] * 9 + [""]
+
+
+def test_a_lidar_whose_times_are_not_asked_for_may_mix_them():
+    sender = started(spec=GuardSpec())
+    sender.send(20, turning=1.0)
+    assert sender.send(3, turning=0.0) == [""] * 3
+
+
 def test_a_covered_lens_is_told_after_a_second_and_its_images_are_delivered():
     sender = started()
     spreads = (1.0,) * 10 + (30.0,) * 15
