@@ -150,6 +150,14 @@ GUARD_KEYS = (
         shape=AT_LEAST_ONE,
     ),
     Key(
+        "foreign",
+        "foreign",
+        _none_or_more,
+        about="so many messages in a row that say they are another sensor's, or of another type, "
+        "frame or size than before, put it out of use; 3 unless given",
+        shape=NONE_OR_MORE,
+    ),
+    Key(
         "silent",
         "silent",
         _none_or_more,

@@ -52,6 +52,7 @@ class SourceMessage:
         raw_info: the CameraInfo that came since the source's last image, likewise, or None.
         epoch: how often the source's clock had begun anew.
         jumped: its clock jumped against the log's just before.
+        said_frame: the frame that the message itself names; `frame` is the source's.
     """
 
     source: str
@@ -65,6 +66,7 @@ class SourceMessage:
     raw_info: RawMessage | None = None
     epoch: int = 0
     jumped: bool = False
+    said_frame: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ class MergedLog:
             raw_info=source.raw_info,
             epoch=source.clock.epoch,
             jumped=decoded.stamp_valid and source.clock.jumped,
+            said_frame=decoded.frame,
         )
         source.raw_info = None
         source.delivered += 1

@@ -13,12 +13,13 @@ from avrt.model.frozen import frozen
 from avrt.units import NS_PER_MS, NS_PER_S
 
 Fault = Literal[
-    "repeated", "order", "clock", "age",
+    "foreign", "repeated", "order", "clock", "age",
     "damaged", "empty", "huge", "nonfinite", "mixed", "blind", "stuck",
 ]  # fmt: skip
 Reason = Literal[Fault, "early", "out"]
 """Why a message is rejected.
 
+* foreign: it says that it is another sensor's, or something else than those before it.
 * repeated: its counter is that of the message before, or its stamp and its content are.
 * order: its counter or its stamp is before the one before, or the counter skips too many.
 * clock: the sensor's clock has jumped against the one of whoever received it.
@@ -45,6 +46,7 @@ class GuardSpec:
     Attributes:
         bad: so many bad messages in a row put the sensor out of use (1 at least).
         back: so many good ones in a row put it back (1 at least).
+        foreign: like `bad`, for messages that are not this sensor's.
         silent: so many declared periods without a message, and it is lost;
         silent_ns: but no sooner than after this time.
         skips_max: how many steps of the sender's counter may be missing.
@@ -65,6 +67,7 @@ class GuardSpec:
 
     bad: int = 3
     back: int = 10
+    foreign: int = 3
     silent: int = 3
     silent_ns: int = 100 * NS_PER_MS
     skips_max: int = 3

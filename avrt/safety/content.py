@@ -49,6 +49,7 @@ class Content:
         spreads: the same of each of BLOCKS x BLOCKS blocks.
         sectors: in how many of SECTORS directions a cloud has points; None of anything else, and of
             a cloud of fewer than POINTS_LEAST, which leaves some out by chance.
+        form: an image's encoding and pixels, which a camera does not change; "" of anything else.
         turning: how well the times of a cloud's points fit their directions; None where that says
             nothing.
         damaged: it is an image that cannot be decoded.
@@ -62,6 +63,7 @@ class Content:
     spreads: tuple[float, ...] = ()
     sectors: int | None = None
     turning: float | None = None
+    form: str = ""
     damaged: bool = False
 
     @property
@@ -190,8 +192,9 @@ def _finite_targets(targets: Targets) -> Targets:
 
 def _of_image(image: Image, *, seen: bool) -> Content:
     fingerprint = _fingerprint(image.data) if image.data.size else None
+    size = max(1, image.width_px * image.height_px)
     if not seen:
-        return Content(max(1, image.width_px * image.height_px), 0, fingerprint)
+        return Content(size, 0, fingerprint, form=f"{image.encoding} {size}")
     try:
         grey, size = image.grey(SIDE)
     except BROKEN:
@@ -199,7 +202,8 @@ def _of_image(image: Image, *, seen: bool) -> Content:
     if not grey.size:
         return Content(0)
     spreads = tuple(float(block.std()) for block in _blocks(grey))
-    return Content(size, 0, fingerprint, float(grey.mean()), float(grey.std()), spreads)
+    level, spread = float(grey.mean()), float(grey.std())
+    return Content(size, 0, fingerprint, level, spread, spreads, form=f"{image.encoding} {size}")
 
 
 def _blocks(grey: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:

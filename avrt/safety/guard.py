@@ -5,6 +5,7 @@ messages at equal times give equal answers; a message is given with the time at 
 
 | what comes                                    | the message       | the sensor                   |
 |-----------------------------------------------|-------------------|------------------------------|
+| one that is not this sensor's                 | rejected: foreign | `foreign` in a row: out      |
 | a bad one: the first reason that holds        | rejected for it   | `bad` in a row: out, for it  |
 | a good one, the sensor in use                 | delivered         | stays                        |
 | a good one, the sensor out                    | rejected: out     | `back` in a row: ok          |
@@ -15,10 +16,12 @@ messages at equal times give equal answers; a message is given with the time at 
 
 * The message that puts a sensor back is delivered, the one that puts it out is not.
 * A repeated message does not break a row of good ones: sent twice each, they still bring it back.
+  Nor does a foreign one.
 * A sensor that has not come yet is lost after the same time, and ok with its first good message.
 * While a sensor is in use, a message is compared with the last good one, and its counter with the
   last that followed; while it is out, with the last one whatever it was, so that a sender that
   begins anew is followed.
+* A foreign message is compared with nothing, and nothing with it; what a sensor is stays for good.
 * A LiDAR is believed to spin once the times of its points have fitted their directions for `back`
   messages in a row: of one that does not, times say nothing.
 * What is before the last stamp by less than BACK_NS is a clock's rounding (ros/geometry2 issue 347:
@@ -36,10 +39,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from avrt.model.guard import IN_USE, Fault, GuardSpec, Reason, SensorRecord, SensorState
 from avrt.safety.flow import RateLimit, SenderCounter
+from avrt.safety.identity import Identity, KnownIdentity
 from avrt.safety.turning import Spin
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from avrt.safety.content import Content
 
 BACK_NS = NS_PER_MS
@@ -58,6 +64,7 @@ class Facts:
         counter: the sender's, modulo 2^32; None where it has none.
         jumped: the sensor's clock jumped against the receiver's just before.
         epoch: how often its clock has begun anew: nothing is compared across.
+        said: what it says it is.
     """
 
     at_ns: int
@@ -66,6 +73,7 @@ class Facts:
     counter: int | None = None
     jumped: bool = False
     epoch: int = 0
+    said: Identity = Identity()
 
 
 class Verdict(NamedTuple):
@@ -90,17 +98,23 @@ class Guard:
     """
 
     def __init__(
-        self, source: str, spec: GuardSpec, period_ns: int | None, latency_ns: int = 0
+        self,
+        source: str,
+        spec: GuardSpec,
+        period_ns: int | None,
+        latency_ns: int = 0,
+        frames_of_others: Collection[str] = (),
     ) -> None:
         """Begin at pipeline time 0 with a sensor that is in use.
 
         Its period and the latency of its messages are the declared ones. Without a period nobody
-        can say that a sensor is silent, or too fast.
+        can say that a sensor is silent, or too fast. No message may name a frame of another sensor.
         """
         self.state: SensorState = "ok"
         self._source = source
         self._spec = spec
         self._period_ns = period_ns
+        self._identity = KnownIdentity(frames_of_others if spec.foreign else ())
         self._counter = SenderCounter(spec.skips_max, spec.back)
         self._rate = RateLimit(period_ns, spec.faster)
         self._last: Facts | None = None
@@ -133,6 +147,8 @@ class Guard:
         """Judge one message; time passes until it came."""
         changes = self.until(facts.at_ns)
         self._came_ns = facts.at_ns
+        if self._spec.foreign and self._identity.is_foreign(facts.said):
+            return Verdict("foreign", 0, (*changes, *self._note_bad("foreign", facts.at_ns)))
         last = self._last
         if last is not None and last.epoch != facts.epoch:
             self._forget()
@@ -146,6 +162,8 @@ class Guard:
             self._counter.follow(facts.counter)
         elif found is None:
             self._last = facts
+        if found is None:
+            self._identity.learn(facts.said)
         self._has_come = True
         told = 0 if found is not None or missing is None else missing
         return Verdict(self._answer(found, facts), told, (*changes, *more))
@@ -226,9 +244,11 @@ class Guard:
 
     def _note_bad(self, reason: Fault, at_ns: int) -> tuple[SensorRecord, ...]:
         self._bad += 1
-        if reason != "repeated":
+        if reason not in {"repeated", "foreign"}:
             self._good = 0
-        limit = {"stuck": self._spec.stuck, "blind": self._spec.blind}.get(reason, self._spec.bad)
+        spec = self._spec
+        own = {"foreign": spec.foreign, "stuck": spec.stuck, "blind": spec.blind}
+        limit = own.get(reason, spec.bad)
         if self._bad < limit or self.state not in RENAMED:
             return ()
         return (self._enter(reason, at_ns),)

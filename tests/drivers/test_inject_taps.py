@@ -107,6 +107,52 @@ def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
     assert all(abs(off_ns) <= 8e6 for off_ns in stamps(1))
 
 
+def test_a_message_that_names_another_frame_is_the_same_otherwise():
+    raws = messages()
+    found = broken(raws, {"a": "/a"}, [fault("frame_id")], ZERO_NS, Applied())
+    assert [decode(raw, "lidar").frame for raw in found] == ["roof"] * 2 + ["roox"] + ["roof"] * 3
+    assert seen(found) == GOOD
+    again = broken(found, {"a": "/a"}, [fault("frame_id")], ZERO_NS, Applied())
+    assert decode(again[2], "lidar").frame == "rooy"
+
+
+def test_a_message_without_a_frame_has_none_to_change():
+    made = []
+    RawMessages(made.append).add_cloud("/a", "", 7, np.ones((2, 3), np.float32), log_ns=9)
+    found = broken(made, {"a": "/a"}, [fault("frame_id", frame=0)], 0, Applied())
+    assert bytes(found[0].data) == bytes(made[0].data)
+
+
+@pytest.mark.parametrize(
+    "tapped", [{"frame": 2, "count": 3}, {"at_ns": 2 * STEP_NS, "for_ns": 3 * STEP_NS}]
+)
+def test_cross_wired_messages_come_in_place_of_the_own_ones(tapped):
+    raws = messages(topics=("/a", "/b"))
+    topics, applied = {"a": "/a", "b": "/b"}, Applied()
+    crossing = fault("cross", other="b", **tapped)
+    found = broken(raws, topics, [crossing], ZERO_NS, applied)
+    assert applied.times_ns == [2 * STEP_NS]
+    own, others = ([raw for raw in raws if raw.topic == topic] for topic in ("/a", "/b"))
+    on_it = [raw for raw in found if raw.topic == "/a"]
+    assert [bytes(r.data) for r in on_it] == [
+        bytes(r.data) for r in [*own[:2], *others[2:5], *own[5:]]
+    ]
+    assert [raw for raw in found if raw.topic == "/b"] == others
+    assert {raw.channel.type for raw in on_it} == {others[0].channel.type}
+
+
+def test_two_sensors_can_be_swapped():
+    raws = messages(topics=("/a", "/b"))
+    swapped = [
+        Injection(place="source", target=a, kind="cross", other=b, frame=0, count=99)
+        for a, b in (("a", "b"), ("b", "a"))
+    ]
+    found = broken(raws, {"a": "/a", "b": "/b"}, swapped, ZERO_NS, Applied())
+    for own, other in (("/a", "/b"), ("/b", "/a")):
+        on_it = [bytes(raw.data) for raw in found if raw.topic == own]
+        assert on_it == [bytes(raw.data) for raw in raws if raw.topic == other]
+
+
 @given(st.data())
 def test_taps_touch_their_own_source_only_and_keep_the_order_of_the_log(data):
     kind = data.draw(st.sampled_from(sorted(TAPS)))
