@@ -39,6 +39,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "jitter": ("by",),
         "counter": (),
         "twice": ("by",),
+        "second": ("by",),
         "frame_id": (),
         "cross": ("with",),
         "fill": ("by",),

@@ -94,8 +94,16 @@ class Gate:
         if content is None:
             return True
         counter = item.raw.sequence or None
-        said = Identity(item.raw.type, item.said_frame, content.form)
-        facts = Facts(item.log_ns, item.capture_ns, content, counter, item.jumped, item.epoch, said)
+        facts = Facts(
+            item.log_ns,
+            item.capture_ns,
+            content,
+            counter,
+            item.jumped,
+            item.epoch,
+            Identity(item.raw.type, item.said_frame, content.form),
+            item.raw.channel.writer,
+        )
         reason, missing, changes = self._guards[item.source].take(facts)
         self._tell(changes)
         dropped = 0 if reason else seen.dropped

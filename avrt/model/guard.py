@@ -16,7 +16,7 @@ Fault = Literal[
     "foreign", "repeated", "order", "clock", "age",
     "damaged", "empty", "huge", "nonfinite", "mixed", "blind", "stuck",
 ]  # fmt: skip
-Reason = Literal[Fault, "early", "out"]
+Reason = Literal[Fault, "double", "early", "out"]
 """Why a message is rejected.
 
 * foreign: it says that it is another sensor's, or something else than those before it.
@@ -30,6 +30,7 @@ Reason = Literal[Fault, "early", "out"]
 * mixed: the times of its points do not fit their directions, as they did before.
 * blind: the image is black, saturated or uniform.
 * stuck: its content is that of the message before, to the bit.
+* double: another than the sensor's writer sent it, which goes on: two write to one topic.
 * early: it comes more often than its declared rate allows.
 * out: nothing is wrong with it, but its sensor is not back in use yet.
 """

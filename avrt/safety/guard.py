@@ -10,6 +10,7 @@ messages at equal times give equal answers; a message is given with the time at 
 | a good one, the sensor in use                 | delivered         | stays                        |
 | a good one, the sensor out                    | rejected: out     | `back` in a row: ok          |
 | too many of a sensor in use (its rate)        | rejected: early   | stays                        |
+| one of another writer, while the first goes on | rejected: double | stays                        |
 | none for `silent` periods and `silent_ns`     |                   | out: lost                    |
 | good ones, much of the image uniform for long | delivered         | blocked: a warning           |
 | `back` without that in a row                  | delivered         | ok                           |
@@ -21,6 +22,8 @@ messages at equal times give equal answers; a message is given with the time at 
 * While a sensor is in use, a message is compared with the last good one, and its counter with the
   last that followed; while it is out, with the last one whatever it was, so that a sender that
   begins anew is followed.
+* Who wrote the first good message is the sensor's writer until the sensor is lost; what another one
+  writes meanwhile is compared with nothing, and the sensor is as silent as if it had not come.
 * A foreign message is compared with nothing, and nothing with it; what a sensor is stays for good.
 * A LiDAR is believed to spin once the times of its points have fitted their directions for `back`
   messages in a row: of one that does not, times say nothing.
@@ -65,6 +68,7 @@ class Facts:
         jumped: the sensor's clock jumped against the receiver's just before.
         epoch: how often its clock has begun anew: nothing is compared across.
         said: what it says it is.
+        writer: who wrote it, where the log tells several writers of its topic apart.
     """
 
     at_ns: int
@@ -74,6 +78,7 @@ class Facts:
     jumped: bool = False
     epoch: int = 0
     said: Identity = Identity()
+    writer: str = ""
 
 
 class Verdict(NamedTuple):
@@ -118,6 +123,7 @@ class Guard:
         self._counter = SenderCounter(spec.skips_max, spec.back)
         self._rate = RateLimit(period_ns, spec.faster)
         self._last: Facts | None = None
+        self._writer: str | None = None
         self._came_ns = latency_ns
         self._has_come = False
         self._bad = self._good = self._clear = 0
@@ -146,6 +152,8 @@ class Guard:
     def take(self, facts: Facts) -> Verdict:
         """Judge one message; time passes until it came."""
         changes = self.until(facts.at_ns)
+        if self._writer not in {None, facts.writer}:
+            return Verdict("double", 0, changes)
         self._came_ns = facts.at_ns
         if self._spec.foreign and self._identity.is_foreign(facts.said):
             return Verdict("foreign", 0, (*changes, *self._note_bad("foreign", facts.at_ns)))
@@ -164,13 +172,14 @@ class Guard:
             self._last = facts
         if found is None:
             self._identity.learn(facts.said)
+            self._writer = facts.writer if self._silent_ns() is not None else None
         self._has_come = True
         told = 0 if found is not None or missing is None else missing
         return Verdict(self._answer(found, facts), told, (*changes, *more))
 
     def _forget(self) -> None:
         """Compare the next message with none."""
-        self._last = None
+        self._last = self._writer = None
         self._counter.follow(None)
 
     def _silent_ns(self) -> int | None:

@@ -141,6 +141,15 @@ def test_cross_wired_messages_come_in_place_of_the_own_ones(tapped):
     assert {raw.channel.type for raw in on_it} == {others[0].channel.type}
 
 
+def test_a_second_writer_has_a_counter_and_stamps_of_its_own():
+    second = fault("second", frame=2, count=3, by=10e6)
+    found = list(broken(messages(), {"a": "/a"}, [second], ZERO_NS, Applied()))
+    theirs = [raw for raw in found if raw.channel.writer]
+    assert seen(theirs) == [(210, 210, 2), (310, 310, 3), (410, 410, 4)]
+    assert [raw.sequence for raw in theirs] == [1, 2, 3]
+    assert seen(raw for raw in found if not raw.channel.writer) == GOOD
+
+
 def test_two_sensors_can_be_swapped():
     raws = messages(topics=("/a", "/b"))
     swapped = [

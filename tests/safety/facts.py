@@ -39,10 +39,14 @@ class Sender:
         self.reasons += told
         return told
 
-    def _send(self, counter, *, capture_ns=None, jumped=False, epoch=0, said=NOBODY, **content):
+    def _send(
+        self, counter, *, capture_ns=None, jumped=False, epoch=0, said=NOBODY, writer="", **content
+    ):
         known = {"size": 1000, "fingerprint": self.count, **FINE, **content}
         captured_ns = self.now_ns if capture_ns is None else capture_ns
-        facts = Facts(self.now_ns, captured_ns, Content(**known), counter, jumped, epoch, said)
+        facts = Facts(
+            self.now_ns, captured_ns, Content(**known), counter, jumped, epoch, said, writer
+        )
         reason, missing, changes = self.guard.take(facts)
         self.missing += missing
         self.changes += changes

@@ -16,6 +16,8 @@ comes with.
 | stamp     | their stamp is off by `by`                                     |
 | jitter    | their stamp is off by up to `by` either way, uniform           |
 | counter   | their sender's counter stays what it was                       |
+| second    | each comes again `by` later, as a second writer of the topic   |
+|           | sends it, with a stamp and a counter of its own                |
 | frame_id  | they name another frame, as many letters long                  |
 | cross     | the messages of `other` come in their place, meanwhile         |
 | twice     | each comes again `by` later as another one, NUDGE off          |
@@ -180,6 +182,17 @@ def _count_no_more(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Ite
             yield one
 
 
+def _second(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    by_ns = round(fault.by)
+    for one in own:
+        yield one
+        if one.index in hit:
+            channel = replace(one.raw.channel, writer="second")
+            again = _moved(one.late(one.raw.log_ns + by_ns), by_ns)
+            count = 1 + one.index - min(hit)
+            yield replace(again, raw=replace(again.raw, channel=channel, sequence=count))
+
+
 def _rename(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
     for one in own:
         yield one.with_data(_renamed(one.raw.data)) if one.index in hit else one
@@ -209,6 +222,7 @@ TAPS: Mapping[str, Tap] = {
     "stamp": _stamp,
     "jitter": _jitter,
     "counter": _count_no_more,
+    "second": _second,
     "frame_id": _rename,
 }
 
