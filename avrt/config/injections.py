@@ -36,6 +36,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "swap": (),
         "delay": ("by",),
         "stamp": ("by",),
+        "drift": ("by",),
         "jitter": ("by",),
         "counter": (),
         "twice": ("by",),
@@ -86,6 +87,7 @@ ONLY_OF: Mapping[str, str] = {
 """What can go wrong with one kind of sensor only."""
 NUMBERS: Mapping[str, tuple[float, float]] = {
     "wrong": (-math.inf, math.inf),
+    "drift": (-1000, 1000),
     "fill": (0, 255),
     "points": (0, 10_000_000),
     "edge": (0, 1000),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Place = Literal["source", "bus", "stage", "device"]
 Kind = Literal[
-    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "counter", "twice",
+    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "drift", "jitter", "counter", "twice",
     "second", "frame_id", "cross",
     "fill", "cover", "shrink", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
     "nan", "flip", "raise", "voter", "memory", "no_memory", "never", "wrong", "slow",

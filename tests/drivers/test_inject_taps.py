@@ -97,6 +97,14 @@ def test_several_faults_count_messages_as_they_would_come_without_any():
     assert seen(found) == [*GOOD[:2], GOOD[3], (450, 200, 2), GOOD[5]]
 
 
+def test_a_clock_that_drifts_is_further_off_with_every_message():
+    found = broken(
+        messages(), {"a": "/a"}, [fault("drift", frame=2, count=9, by=-1000)], ZERO_NS, Applied()
+    )
+    off_ns = [decode(raw, "lidar").header_ns - raw.log_ns + 7 for raw in found]
+    assert off_ns == [0, 0, 0, -STEP_NS // 1000, -2 * STEP_NS // 1000, -3 * STEP_NS // 1000]
+
+
 def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
     def stamps(seed):
         tapped = replace(fault("jitter", at_ns=0, by=8e6), seed=seed)

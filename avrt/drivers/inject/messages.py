@@ -14,6 +14,7 @@ comes with.
 | swap      | each comes AGAIN_NS after the next one                         |
 | delay     | they come later by `by`, stamps as they were                   |
 | stamp     | their stamp is off by `by`                                     |
+| drift     | their sender's clock goes `by` millionths faster from then on  |
 | jitter    | their stamp is off by up to `by` either way, uniform           |
 | counter   | their sender's counter stays what it was                       |
 | second    | each comes again `by` later, as a second writer of the topic   |
@@ -166,6 +167,13 @@ def _stamp(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sen
         yield _moved(one, round(fault.by)) if one.index in hit else one
 
 
+def _drift(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    begin_ns = next((one.at_ns for one in own if one.index in hit), 0)
+    for one in own:
+        gone_ns = one.at_ns - begin_ns
+        yield _moved(one, round(gone_ns * fault.by / 1e6)) if one.index in hit else one
+
+
 def _jitter(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
     shares = generator(fault.seed, "jitter").uniform(-1.0, 1.0, max(hit) + 1)
     for one in own:
@@ -220,6 +228,7 @@ TAPS: Mapping[str, Tap] = {
     "swap": _swap,
     "delay": _delay,
     "stamp": _stamp,
+    "drift": _drift,
     "jitter": _jitter,
     "counter": _count_no_more,
     "second": _second,
