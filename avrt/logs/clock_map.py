@@ -1,4 +1,4 @@
-"""From a sensor's own clock to the log's: one offset a source, and an account of what is odd.
+"""From a sensor's own clock to the log's: one offset a sender, and an account of what is odd.
 
 The *lag* of a message is its log time less its stamp. A steady lag is latency, a large one another
 clock: the offset is declared, or it is the first lag that exceeds a second, and else 0. Stamps then
@@ -60,7 +60,7 @@ class Segment:
 
 @dataclass(slots=True)
 class ClockMap:
-    """The clock of one source.
+    """The clock of one sender of a source's messages.
 
     Attributes:
         offset_ns: added to its stamps; None until the first message tells.
