@@ -12,6 +12,7 @@ each means is in `avrt.safety.guard`. Where the numbers come from:
 * faster 1.2: more than a fifth too many;
 * nonfinite 0.5, covered 0.3 for 1 s: half of a cloud, a third of an image; a reading that is no
   number counts as all of it; covered 0.1 of a lidar: 36 degrees of a full turn;
+* turning 0.5: half way between points that follow each other around and times drawn at random;
 * most 2,000,000 points: what Autoware's CenterPoint has room for (cloud_capacity);
 * dark 10, bright 230, in 5 x 5 blocks: autoware_image_diagnostics; contrast 2: on a drive in fog
   (RADIATE) at most 12 % of the blocks of an image are below, on one in the sun (KITTI) none is.
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 DEFAULTS: Mapping[str, GuardSpec] = {
     "camera": GuardSpec(least=1, stuck=3, blind=3, covered=0.3),
-    "lidar": GuardSpec(least=2, most=2_000_000, nonfinite=0.5, stuck=3, covered=0.1, covered_ns=0),
+    "lidar": GuardSpec(
+        least=2, most=2_000_000, nonfinite=0.5, turning=0.5, stuck=3, covered=0.1, covered_ns=0
+    ),
     "radar": GuardSpec(nonfinite=0.5, stuck=3),
     "imu": GuardSpec(nonfinite=0.5, stuck=100),
     "gnss": GuardSpec(nonfinite=0.5, stuck=100),
@@ -46,6 +49,7 @@ DEFAULTS: Mapping[str, GuardSpec] = {
 ONLY_FOR = {
     **dict.fromkeys(("blind", "dark", "bright", "contrast"), ("camera",)),
     **dict.fromkeys(("covered", "covered_for"), ("camera", "lidar")),
+    "turning": ("lidar",),
     **dict.fromkeys(("least", "most"), ("camera", "lidar", "radar")),
     "nonfinite": ("lidar", "radar", "imu", "gnss", "can"),
 }
@@ -146,6 +150,14 @@ GUARD_KEYS = (
         shape=AT_LEAST_ONE,
     ),
     Key(
+        "foreign",
+        "foreign",
+        _none_or_more,
+        about="so many messages in a row that say they are another sensor's, or of another type, "
+        "frame or size than before, put it out of use; 3 unless given",
+        shape=NONE_OR_MORE,
+    ),
+    Key(
         "silent",
         "silent",
         _none_or_more,
@@ -201,6 +213,14 @@ GUARD_KEYS = (
         _share,
         about="which share of the points or targets may be no numbers, fewer are dropped; 0.5 "
         "unless given",
+        shape=SHARE,
+    ),
+    Key(
+        "turning",
+        "turning",
+        _share,
+        about="how well the times of the points of a lidar that spins must fit their directions, "
+        "from 0 to 1; 0.5 unless given",
         shape=SHARE,
     ),
     Key(

@@ -36,11 +36,16 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "swap": (),
         "delay": ("by",),
         "stamp": ("by",),
+        "drift": ("by",),
         "jitter": ("by",),
         "counter": (),
         "twice": ("by",),
+        "second": ("by",),
+        "frame_id": (),
+        "cross": ("with",),
         "fill": ("by",),
         "cover": ("share",),
+        "shrink": (),
         "points": ("by",),
         "edge": ("by",),
         "turn": ("by",),
@@ -70,6 +75,7 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 ONLY_OF: Mapping[str, str] = {
     "fill": "camera",
     "cover": "camera",
+    "shrink": "camera",
     "points": "lidar",
     "edge": "lidar",
     "turn": "lidar",
@@ -81,6 +87,7 @@ ONLY_OF: Mapping[str, str] = {
 """What can go wrong with one kind of sensor only."""
 NUMBERS: Mapping[str, tuple[float, float]] = {
     "wrong": (-math.inf, math.inf),
+    "drift": (-1000, 1000),
     "fill": (0, 255),
     "points": (0, 10_000_000),
     "edge": (0, 1000),
@@ -118,6 +125,10 @@ def _injection(node: Node, pipeline: PipelineSpec) -> Injection:
         raise given["where"].fail(f"nobody votes on {target}; name a stage with a redundancy")
     _check_when(node, given, place, kind)
     _check_amounts(node, given, KINDS[place][kind])
+    if "with" in given and values["other"] not in set(known) - {target}:
+        others = [name for name in known if name != target]
+        found = f"no other source named {values['other']!r}"
+        raise given["with"].fail(f"{found}; {did_you_mean(str(values['other']), others)}")
     if "by" in given:
         values["by"] = _amount(given["by"], kind)
     return build(Injection, {"place": place, "target": target, **values})
@@ -203,7 +214,8 @@ def _bit(node: Node) -> int:
 
 
 AMOUNTS: Mapping[str, str] = {
-    "by": "3", "share": "2 %", "factor": "3", "bit": "0", "up": "6 s", "down": "1 s",
+    "by": "3", "with": "radar", "share": "2 %", "factor": "3", "bit": "0", "up": "6 s",
+    "down": "1 s",
 }  # fmt: skip
 DRAWN = frozenset(("share", "bit"))  # may be left out
 BITS_MAX = 64
@@ -236,6 +248,7 @@ FAULT_KEYS = (
         about="how far: a time; or a number: added to a wrong value, a grey level, metres, a count",
         shape={"anyOf": [DURATION, {"type": "number"}]},
     ),
+    Key("with", "other", text, about="the source whose messages come in place of its own"),
     Key("share", "share", _share, about="which part of the numbers", shape=TEXT),
     Key(
         "factor",

@@ -154,6 +154,7 @@ class SourceFeed:
                     frame=reading.frame or self._frame,
                     payload=cast("Payload", reading.payload),
                     raw=raw,
+                    said_frame=reading.frame,
                 )
             )
 

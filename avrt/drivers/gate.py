@@ -19,6 +19,7 @@ from avrt.model.codec import encode
 from avrt.model.guard import FlawRecord, GuardSpec, SensorRecord
 from avrt.safety.content import Content, inspect
 from avrt.safety.guard import Facts, Guard
+from avrt.safety.identity import Identity, frames_of_others
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -57,7 +58,13 @@ class Gate:
             source.name: source.guard for source in spec.sources if source.guard is not None
         }
         self._guards = {
-            source.name: Guard(source.name, source.guard, source.period_ns, source.latency_ns)
+            source.name: Guard(
+                source.name,
+                source.guard,
+                source.period_ns,
+                source.latency_ns,
+                frames_of_others(source, spec.sources),
+            )
             for source in spec.sources
             if source.guard is not None
         }
@@ -87,7 +94,16 @@ class Gate:
         if content is None:
             return True
         counter = item.raw.sequence or None
-        facts = Facts(item.log_ns, item.capture_ns, content, counter, item.jumped, item.epoch)
+        facts = Facts(
+            item.log_ns,
+            item.capture_ns,
+            content,
+            counter,
+            item.jumped,
+            item.epoch,
+            Identity(item.raw.type, item.said_frame, content.form),
+            item.raw.channel.writer,
+        )
         reason, missing, changes = self._guards[item.source].take(facts)
         self._tell(changes)
         dropped = 0 if reason else seen.dropped

@@ -1,4 +1,4 @@
-"""From a sensor's own clock to the log's: one offset a source, and an account of what is odd.
+"""From a sensor's own clock to the log's: one offset a sender, and an account of what is odd.
 
 The *lag* of a message is its log time less its stamp. A steady lag is latency, a large one another
 clock: the offset is declared, or it is the first lag that exceeds a second, and else 0. Stamps then
@@ -12,13 +12,16 @@ go wrong in ways that mean different things, and each is told apart:
   sensor paused, or messages are missing.
 * `stamp_jump`: the lag changes by more than a second because the stamp moved and the log did not.
   The offset moves with it, so mapped times go on where they were.
+* `clock_drift`: the lag grows or shrinks evenly (`drift` says when). From then on the offset moves
+  with it, so mapped times stay as far from the log's as they are; what it was before is kept.
 * `rate_differs`: messages come at another rate than the pipeline declares.
 * `loop`: such a jump back among stamps that were seen before. The drive begins anew: so does the
   source's epoch, and whoever keeps state by time begins anew with it.
 
 A lag that grows because the log is late (a recorder that stalls and then writes a burst) is
 latency: nothing is odd about the stamps. Nor is jitter: the usual step is the upper decile of the
-last `STEPS`, so sources that send bursts have theirs, too. None of this changes what is delivered.
+last `STEPS`, so sources that send bursts have theirs, too. None of this changes which messages are
+delivered.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from avrt.logs.drift import Drift
 from avrt.units import NS_PER_S, format_ns
 
 if TYPE_CHECKING:
@@ -56,7 +60,7 @@ class Segment:
 
 @dataclass(slots=True)
 class ClockMap:
-    """The clock of one source.
+    """The clock of one sender of a source's messages.
 
     Attributes:
         offset_ns: added to its stamps; None until the first message tells.
@@ -73,6 +77,7 @@ class ClockMap:
     _stamp_ns: int | None = None
     _log_ns: int = 0
     _messages: int = 0
+    _drift: Drift = field(default_factory=Drift)
     _steps: deque[int] = field(default_factory=lambda: deque(maxlen=STEPS))
     _segments: deque[Segment] = field(default_factory=lambda: deque(maxlen=SEGMENTS_MAX))
 
@@ -90,13 +95,16 @@ class ClockMap:
             self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))
         else:
             step_ns, logged_ns = stamp_ns - self._stamp_ns, log_ns - self._log_ns
+            self.offset_ns += logged_ns * self._drift.ppb // NS_PER_S
             if self._is_jump(step_ns, logged_ns):
+                self._drift.begin_anew()
                 self.offset_ns += logged_ns - step_ns
                 self._jump(stamp_ns, lag_ns, step_ns - logged_ns, tell)
             else:
                 self._go_on(step_ns, tell)
         self._stamp_ns, self._log_ns = stamp_ns, log_ns
         self._check_rate(stamp_ns, tell)
+        self._check_drift(log_ns, lag_ns, tell)
         segment = self._segments[-1]
         segment.first_ns = min(segment.first_ns, stamp_ns)
         segment.last_ns = max(segment.last_ns, stamp_ns)
@@ -112,6 +120,7 @@ class ClockMap:
         self.epoch += 1
         self._stamp_ns = None
         self._segments.clear()
+        self._drift.begin_anew()
 
     def _is_jump(self, step_ns: int, logged_ns: int) -> bool:
         """Whether the stamp moved against the log, rather than the log against the stamps."""
@@ -152,6 +161,13 @@ class ClockMap:
         if self.period_ns is None or not self._steps:
             return self.period_ns
         return max(self.period_ns, sorted(self._steps)[len(self._steps) // 2])
+
+    def _check_drift(self, log_ns: int, lag_ns: int, tell: Tell) -> None:
+        """Tell when a drift begins."""
+        if self._drift.take(log_ns, lag_ns):
+            ppb = self._drift.ppb
+            way = "slow" if ppb > 0 else "fast"
+            tell("clock_drift", f"its clock is {abs(ppb) / 1000:.0f} ppm {way}; its offset follows")
 
     def _check_rate(self, stamp_ns: int, tell: Tell) -> None:
         """Tell once that messages come at another rate than the pipeline declares."""

@@ -16,7 +16,7 @@ together in memory; nothing else is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ class SourceMessage:
         raw_info: the CameraInfo that came since the source's last image, likewise, or None.
         epoch: how often the source's clock had begun anew.
         jumped: its clock jumped against the log's just before.
+        said_frame: the frame that the message itself names; `frame` is the source's.
     """
 
     source: str
@@ -63,6 +64,7 @@ class SourceMessage:
     raw_info: RawMessage | None = None
     epoch: int = 0
     jumped: bool = False
+    said_frame: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,17 @@ class TopicCount:
 class _Source:
     spec: SourceSpec
     order: int
-    clock: ClockMap
+    clocks: dict[str, ClockMap] = field(default_factory=dict)
     delivered: int = 0
     info: CameraInfo | None = None
     raw_info: RawMessage | None = None
+
+    def clock_of(self, writer: str) -> ClockMap:
+        """Return the clock of one of those that write to its topic; most topics have one."""
+        if writer not in self.clocks:
+            epoch = max((clock.epoch for clock in self.clocks.values()), default=0)
+            self.clocks[writer] = ClockMap(self.spec.clock_offset_ns, self.spec.period_ns, epoch)
+        return self.clocks[writer]
 
 
 @dataclass(slots=True)
@@ -140,8 +149,7 @@ class MergedLog:
         self._sources: dict[str, list[_Source]] = {}
         self._camera_infos: dict[str, list[_Source]] = {}
         for order, spec in enumerate(sources):
-            clock = ClockMap(spec.clock_offset_ns, spec.period_ns)
-            self._add(_Source(spec, order, clock))
+            self._add(_Source(spec, order))
         self._zero_ns: int | None = None
         self._pass = _Pass()
         self._begun = 1
@@ -232,7 +240,8 @@ class MergedLog:
         self._begun += 1
         self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
         for source in (s for sources in self._sources.values() for s in sources):
-            source.clock.play_again()
+            for clock in source.clocks.values():
+                clock.play_again()
             source.info = None
 
     def _play(self) -> Iterator[SourceMessage]:
@@ -326,7 +335,8 @@ class MergedLog:
             what = "its points have times that lie seconds away from its stamp; they are not used"
             self._tell(raw, "point_times", what)
         start_ns = self._pass.shift_ns - self._zero_ns
-        capture_ns = self._capture_ns(source, raw, decoded)
+        clock = source.clock_of(raw.channel.writer)
+        capture_ns = self._capture_ns(clock, raw, decoded)
         message = SourceMessage(
             source=source.spec.name,
             sequence=source.delivered,
@@ -337,16 +347,17 @@ class MergedLog:
             payload=payload,
             raw=self._moved(raw),
             raw_info=source.raw_info,
-            epoch=source.clock.epoch,
-            jumped=decoded.stamp_valid and source.clock.jumped,
+            epoch=clock.epoch,
+            jumped=decoded.stamp_valid and clock.jumped,
+            said_frame=decoded.frame,
         )
         source.raw_info = None
         source.delivered += 1
         return message
 
-    def _capture_ns(self, source: _Source, raw: RawMessage, decoded: Decoded) -> int:
+    def _capture_ns(self, clock: ClockMap, raw: RawMessage, decoded: Decoded) -> int:
         if not decoded.stamp_valid:
             what = f"stamp {decoded.header_ns} ns is none; the log time stands in for it"
             self._tell(raw, "stamp_invalid", what)
             return raw.log_ns
-        return source.clock.capture_ns(decoded.header_ns, raw.log_ns, partial(self._tell, raw))
+        return clock.capture_ns(decoded.header_ns, raw.log_ns, partial(self._tell, raw))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from avrt.errors import DamagedInputError, InputError, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from avrt.errors import AvrtError
+
+NODE = "callerid"  # a ROS 1 bag names the node of a connection so, and an MCAP file made of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class Channel:
         encoding: how messages are written: "cdr", "json", "ros1", ...
         schema_encoding: what `schema` is written in: "ros2msg", "jsonschema", ...
         schema: definition of the type, as the log has it.
+        writer: which of those that write to this topic of this file, where there are several.
     """
 
     id: int
@@ -31,6 +35,20 @@ class Channel:
     encoding: str
     schema_encoding: str = ""
     schema: bytes = b""
+    writer: str = ""
+
+
+def told_apart(channels: Iterable[Channel], nodes: Mapping[int, str]) -> Iterator[Channel]:
+    """Yield the channels of a file, those that share a topic with who writes each.
+
+    That is the node that the file names, by channel, or the number of the channel: in an MCAP file
+    it stands for who writes.
+    """
+    known = list(channels)
+    counts = Counter(channel.topic for channel in known)
+    for channel in known:
+        writer = nodes.get(channel.id) or str(channel.id)
+        yield replace(channel, writer=writer) if counts[channel.topic] > 1 else channel
 
 
 @dataclass(slots=True)

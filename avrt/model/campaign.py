@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 Place = Literal["source", "bus", "stage", "device"]
 Kind = Literal[
-    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "jitter", "counter", "twice",
-    "fill", "cover", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
+    "drop", "repeat", "duplicate", "swap", "delay", "stamp", "drift", "jitter", "counter", "twice",
+    "second", "frame_id", "cross",
+    "fill", "cover", "shrink", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
     "nan", "flip", "raise", "voter", "memory", "no_memory", "never", "wrong", "slow",
     "weights", "lost", "flap",
 ]  # fmt: skip
@@ -48,6 +49,7 @@ class Injection:
             (`plan`, or `plan.1` of copies), a stage with all its copies, or a device.
         at_ns, for_ns: from when and how long; without `for_ns` to the end.
         frame, count: in place of a time, the first message or job and how many, counted from 0.
+        other: the source whose messages come in place of its own.
         by: how far a stamp moves or a message comes late, ns; what is added to a wrong value; a
             grey level, a count or a distance in metres.
         share: which part of the numbers becomes NaN, or of a reading is missing.
@@ -65,6 +67,7 @@ class Injection:
     for_ns: int | None = None
     frame: int | None = None
     count: int = 1
+    other: str = ""
     by: float = 0.0
     share: float = 1.0
     factor: float = 1.0

@@ -13,11 +13,13 @@ from avrt.model.frozen import frozen
 from avrt.units import NS_PER_MS, NS_PER_S
 
 Fault = Literal[
-    "repeated", "order", "clock", "age", "damaged", "empty", "huge", "nonfinite", "blind", "stuck"
+    "foreign", "repeated", "order", "clock", "age",
+    "damaged", "empty", "huge", "nonfinite", "mixed", "blind", "stuck",
 ]  # fmt: skip
-Reason = Literal[Fault, "early", "out"]
+Reason = Literal[Fault, "double", "early", "out"]
 """Why a message is rejected.
 
+* foreign: it says that it is another sensor's, or something else than those before it.
 * repeated: its counter is that of the message before, or its stamp and its content are.
 * order: its counter or its stamp is before the one before, or the counter skips too many.
 * clock: the sensor's clock has jumped against the one of whoever received it.
@@ -25,8 +27,10 @@ Reason = Literal[Fault, "early", "out"]
 * damaged: its image cannot be decoded.
 * empty, huge: it holds fewer points, targets or pixels than a sensor of this kind gives, or more.
 * nonfinite: too many of its points or targets are no numbers, or the reading is none.
+* mixed: the times of its points do not fit their directions, as they did before.
 * blind: the image is black, saturated or uniform.
 * stuck: its content is that of the message before, to the bit.
+* double: another than the sensor's writer sent it, which goes on: two write to one topic.
 * early: it comes more often than its declared rate allows.
 * out: nothing is wrong with it, but its sensor is not back in use yet.
 """
@@ -43,6 +47,7 @@ class GuardSpec:
     Attributes:
         bad: so many bad messages in a row put the sensor out of use (1 at least).
         back: so many good ones in a row put it back (1 at least).
+        foreign: like `bad`, for messages that are not this sensor's.
         silent: so many declared periods without a message, and it is lost;
         silent_ns: but no sooner than after this time.
         skips_max: how many steps of the sender's counter may be missing.
@@ -50,6 +55,8 @@ class GuardSpec:
         faster: how many times its declared rate it may have.
         least, most: points, targets or pixels of a message.
         nonfinite: which share of the points or targets may be no numbers; fewer are dropped.
+        turning: how well the times of the points of a LiDAR that spins must fit their directions, 1
+            at the best.
         stuck, blind: like `bad`, for messages with one content and for blind images.
         dark, bright: mean grey level, 0 to 255, below and above which an image is blind.
         contrast: standard deviation of grey levels below which an image, or a block of it, is
@@ -61,6 +68,7 @@ class GuardSpec:
 
     bad: int = 3
     back: int = 10
+    foreign: int = 3
     silent: int = 3
     silent_ns: int = 100 * NS_PER_MS
     skips_max: int = 3
@@ -69,6 +77,7 @@ class GuardSpec:
     least: int = 0
     most: int = 0
     nonfinite: float = 0.0
+    turning: float = 0.0
     stuck: int = 0
     blind: int = 0
     dark: float = 10.0

@@ -17,6 +17,7 @@ import numpy as np
 from PIL.Image import DecompressionBombError
 
 from avrt.payload import Fix, Image, Imu, PointCloud, Speed, Targets
+from avrt.safety.turning import turning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +49,9 @@ class Content:
         spreads: the same of each of BLOCKS x BLOCKS blocks.
         sectors: in how many of SECTORS directions a cloud has points; None of anything else, and of
             a cloud of fewer than POINTS_LEAST, which leaves some out by chance.
+        form: an image's encoding and pixels, which a camera does not change; "" of anything else.
+        turning: how well the times of a cloud's points fit their directions; None where that says
+            nothing.
         damaged: it is an image that cannot be decoded.
     """
 
@@ -58,6 +62,8 @@ class Content:
     spread: float = 0.0
     spreads: tuple[float, ...] = ()
     sectors: int | None = None
+    turning: float | None = None
+    form: str = ""
     damaged: bool = False
 
     @property
@@ -79,7 +85,7 @@ def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
     """
     match payload:
         case PointCloud():
-            content = _of_cloud(payload, seen=bool(spec.covered))
+            content = _of_cloud(payload, spec)
             return _finite_cloud(payload) if _is_mended(content, spec) else payload, content
         case Targets():
             content = _of_targets(payload)
@@ -90,15 +96,21 @@ def inspect(payload: object, spec: GuardSpec) -> tuple[object, Content]:
             return payload, _of_small(payload)
 
 
-def _of_cloud(cloud: PointCloud, *, seen: bool) -> Content:
+def _of_cloud(cloud: PointCloud, spec: GuardSpec) -> Content:
     xyz = cloud.xyz
     with np.errstate(invalid="ignore"):  # infinite either way
         total = np.sum(xyz, dtype=np.float64)
     is_sound = np.isfinite(total) and bool(np.all(_timely(cloud)))
     nonfinite = 0 if is_sound else cloud.count - int(np.count_nonzero(_measured(cloud)))
     fingerprint = _fingerprint(xyz) if cloud.count else None
-    counted = seen and cloud.count >= POINTS_LEAST
-    return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if counted else None)
+    counted = spec.covered and cloud.count >= POINTS_LEAST
+    return Content(
+        cloud.count,
+        nonfinite,
+        fingerprint,
+        sectors=_sectors(xyz) if counted else None,
+        turning=turning(cloud) if spec.turning else None,
+    )
 
 
 def _sectors(xyz: NDArray[np.float32]) -> int:
@@ -180,8 +192,9 @@ def _finite_targets(targets: Targets) -> Targets:
 
 def _of_image(image: Image, *, seen: bool) -> Content:
     fingerprint = _fingerprint(image.data) if image.data.size else None
+    size = max(1, image.width_px * image.height_px)
     if not seen:
-        return Content(max(1, image.width_px * image.height_px), 0, fingerprint)
+        return Content(size, 0, fingerprint, form=f"{image.encoding} {size}")
     try:
         grey, size = image.grey(SIDE)
     except BROKEN:
@@ -189,7 +202,8 @@ def _of_image(image: Image, *, seen: bool) -> Content:
     if not grey.size:
         return Content(0)
     spreads = tuple(float(block.std()) for block in _blocks(grey))
-    return Content(size, 0, fingerprint, float(grey.mean()), float(grey.std()), spreads)
+    level, spread = float(grey.mean()), float(grey.std())
+    return Content(size, 0, fingerprint, level, spread, spreads, form=f"{image.encoding} {size}")
 
 
 def _blocks(grey: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:

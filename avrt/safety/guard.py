@@ -5,20 +5,28 @@ messages at equal times give equal answers; a message is given with the time at 
 
 | what comes                                    | the message       | the sensor                   |
 |-----------------------------------------------|-------------------|------------------------------|
+| one that is not this sensor's                 | rejected: foreign | `foreign` in a row: out      |
 | a bad one: the first reason that holds        | rejected for it   | `bad` in a row: out, for it  |
 | a good one, the sensor in use                 | delivered         | stays                        |
 | a good one, the sensor out                    | rejected: out     | `back` in a row: ok          |
 | too many of a sensor in use (its rate)        | rejected: early   | stays                        |
+| one of another writer, while the first goes on | rejected: double | stays                        |
 | none for `silent` periods and `silent_ns`     |                   | out: lost                    |
 | good ones, much of the image uniform for long | delivered         | blocked: a warning           |
 | `back` without that in a row                  | delivered         | ok                           |
 
 * The message that puts a sensor back is delivered, the one that puts it out is not.
 * A repeated message does not break a row of good ones: sent twice each, they still bring it back.
+  Nor does a foreign one.
 * A sensor that has not come yet is lost after the same time, and ok with its first good message.
 * While a sensor is in use, a message is compared with the last good one, and its counter with the
   last that followed; while it is out, with the last one whatever it was, so that a sender that
   begins anew is followed.
+* Who wrote the first good message is the sensor's writer until the sensor is lost; what another one
+  writes meanwhile is compared with nothing, and the sensor is as silent as if it had not come.
+* A foreign message is compared with nothing, and nothing with it; what a sensor is stays for good.
+* A LiDAR is believed to spin once the times of its points have fitted their directions for `back`
+  messages in a row: of one that does not, times say nothing.
 * What is before the last stamp by less than BACK_NS is a clock's rounding (ros/geometry2 issue 347:
   85 us back must not count as a jump).
 
@@ -34,9 +42,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from avrt.model.guard import IN_USE, Fault, GuardSpec, Reason, SensorRecord, SensorState
 from avrt.safety.flow import RateLimit, SenderCounter
+from avrt.safety.identity import Identity, KnownIdentity
+from avrt.safety.turning import Spin
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from avrt.safety.content import Content
 
 BACK_NS = NS_PER_MS
@@ -55,6 +67,8 @@ class Facts:
         counter: the sender's, modulo 2^32; None where it has none.
         jumped: the sensor's clock jumped against the receiver's just before.
         epoch: how often its clock has begun anew: nothing is compared across.
+        said: what it says it is.
+        writer: who wrote it, where the log tells several writers of its topic apart.
     """
 
     at_ns: int
@@ -63,6 +77,8 @@ class Facts:
     counter: int | None = None
     jumped: bool = False
     epoch: int = 0
+    said: Identity = Identity()
+    writer: str = ""
 
 
 class Verdict(NamedTuple):
@@ -87,25 +103,33 @@ class Guard:
     """
 
     def __init__(
-        self, source: str, spec: GuardSpec, period_ns: int | None, latency_ns: int = 0
+        self,
+        source: str,
+        spec: GuardSpec,
+        period_ns: int | None,
+        latency_ns: int = 0,
+        frames_of_others: Collection[str] = (),
     ) -> None:
         """Begin at pipeline time 0 with a sensor that is in use.
 
         Its period and the latency of its messages are the declared ones. Without a period nobody
-        can say that a sensor is silent, or too fast.
+        can say that a sensor is silent, or too fast. No message may name a frame of another sensor.
         """
         self.state: SensorState = "ok"
         self._source = source
         self._spec = spec
         self._period_ns = period_ns
+        self._identity = KnownIdentity(frames_of_others if spec.foreign else ())
         self._counter = SenderCounter(spec.skips_max, spec.back)
         self._rate = RateLimit(period_ns, spec.faster)
         self._last: Facts | None = None
+        self._writer: str | None = None
         self._came_ns = latency_ns
         self._has_come = False
         self._bad = self._good = self._clear = 0
         self._covered_since_ns: int | None = None
         self._sectors = 0  # the most directions that had points
+        self._spin = Spin(spec.turning, spec.back)
 
     @property
     def is_in_use(self) -> bool:
@@ -128,7 +152,11 @@ class Guard:
     def take(self, facts: Facts) -> Verdict:
         """Judge one message; time passes until it came."""
         changes = self.until(facts.at_ns)
+        if self._writer not in {None, facts.writer}:
+            return Verdict("double", 0, changes)
         self._came_ns = facts.at_ns
+        if self._spec.foreign and self._identity.is_foreign(facts.said):
+            return Verdict("foreign", 0, (*changes, *self._note_bad("foreign", facts.at_ns)))
         last = self._last
         if last is not None and last.epoch != facts.epoch:
             self._forget()
@@ -142,13 +170,16 @@ class Guard:
             self._counter.follow(facts.counter)
         elif found is None:
             self._last = facts
+        if found is None:
+            self._identity.learn(facts.said)
+            self._writer = facts.writer if self._silent_ns() is not None else None
         self._has_come = True
         told = 0 if found is not None or missing is None else missing
         return Verdict(self._answer(found, facts), told, (*changes, *more))
 
     def _forget(self) -> None:
         """Compare the next message with none."""
-        self._last = None
+        self._last = self._writer = None
         self._counter.follow(None)
 
     def _silent_ns(self) -> int | None:
@@ -198,6 +229,13 @@ class Guard:
             return "huge"
         if spec.nonfinite and content.share_nonfinite > spec.nonfinite:
             return "nonfinite"
+        return self._of_sight(last, content)
+
+    def _of_sight(self, last: Facts | None, content: Content) -> Fault | None:
+        """Return what is wrong with what a sensor shows, all of it sound by itself."""
+        spec = self._spec
+        if self._spin.is_broken_by(content.turning):
+            return "mixed"
         if spec.blind and self._is_blind(content):
             return "blind"
         known = None if last is None else last.content.fingerprint
@@ -215,9 +253,11 @@ class Guard:
 
     def _note_bad(self, reason: Fault, at_ns: int) -> tuple[SensorRecord, ...]:
         self._bad += 1
-        if reason != "repeated":
+        if reason not in {"repeated", "foreign"}:
             self._good = 0
-        limit = {"stuck": self._spec.stuck, "blind": self._spec.blind}.get(reason, self._spec.bad)
+        spec = self._spec
+        own = {"foreign": spec.foreign, "stuck": spec.stuck, "blind": spec.blind}
+        limit = own.get(reason, spec.bad)
         if self._bad < limit or self.state not in RENAMED:
             return ()
         return (self._enter(reason, at_ns),)

@@ -90,6 +90,14 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
+        (
+            "{A: {about: it, faults: [{where: source.lidar, what: cross, with: lidar, at: 1 s}]}}",
+            "no other source named 'lidar'",
+        ),
+        (
+            "{A: {about: it, faults: [{where: source.lidar, what: cross, at: 1 s}]}}",
+            "'with' is missing; add it, such as \"with: radar\"",
+        ),
         ("{}", "campaign.yaml:4: rows: expected 1 to 1000 rows, found 0"),
         (f"{{A: {{{ROW}, expects: 1}}}}", "unknown key 'expects'; did you mean 'expect'?"),
         ("{A: {about: it, faults: []}}", "a row without a fault tells nothing"),

@@ -31,17 +31,18 @@ def test_every_threshold_can_be_replaced():
     spec = read(
         guard={
             "bad": 4, "back": 5, "silent": 0, "silent_for": "1 s", "skips": 1,
-            "age": "200 ms", "faster": 2,
+            "age": "200 ms", "faster": 2, "foreign": 7,
             "least": 100, "most": 1000, "stuck": 6, "blind": 0, "dark": 5, "bright": 250.5,
             "contrast": 1.5, "covered": 0.5, "covered_for": "2 s",
         }
     )  # fmt: skip
     assert (spec.bad, spec.back, spec.silent, spec.skips_max) == (4, 5, 0, 1)
-    assert spec.silent_ns == 1_000_000_000
+    assert (spec.silent_ns, spec.foreign) == (1_000_000_000, 7)
     assert (spec.age_ns, spec.faster, spec.least, spec.most) == (200_000_000, 2.0, 100, 1000)
     assert (spec.stuck, spec.blind, spec.dark, spec.bright) == (6, 0, 5.0, 250.5)
     assert (spec.contrast, spec.covered, spec.covered_ns) == (1.5, 0.5, 2_000_000_000)
     assert read("lidar", guard={"nonfinite": 0.1}).nonfinite == 0.1
+    assert read("lidar", guard={"turning": 0.3}).turning == 0.3
 
 
 def test_it_is_part_of_the_recorded_pipeline():

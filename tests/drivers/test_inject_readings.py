@@ -1,10 +1,12 @@
 """What goes wrong in front of a sensor: what each kind makes of a reading, and of nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from avrt.config.injections import ONLY_OF
-from avrt.drivers.inject.readings import misread
+from avrt.drivers.inject.readings import _drawn, misread
 from avrt.model.campaign import Injection
 from avrt.payload import Image, PointCloud, Speed, Targets
 
@@ -45,7 +47,7 @@ def targets():
 @pytest.mark.parametrize("level", [0, 120, 255])
 def test_a_filled_image_has_one_grey_level(image, level):
     found = made(image, "fill", by=float(level))
-    assert (found.encoding, found.width_px, found.height_px) == ("rgb8", 30, 20)
+    assert (found.encoding, found.width_px, found.height_px) == ("bgr8", 30, 20)
     assert (found.pixels() == level).all()
 
 
@@ -53,6 +55,18 @@ def test_a_covered_image_is_black_below(image):
     found = made(image, "cover", share=0.4).pixels()
     assert (found[12:] == 0).all()
     assert (found[:12] == image.pixels()[:12]).all()
+
+
+@pytest.mark.parametrize("encoding", ["rgb8", "bgr8", "mono8", "jpeg", "png"])
+def test_a_broken_image_keeps_its_encoding(image, encoding):
+    pixels = np.repeat(image.pixels()[..., 1:2], 3, axis=2)
+    blank = Image("png", np.zeros(0, np.uint8)) if encoding == "png" else image
+    before = replace(_drawn(pixels, replace(blank, encoding=encoding)), info="kept")
+    found = made(before, "shrink")
+    assert (found.encoding, found.info) == (encoding, "kept")
+    assert found.pixels().shape == (10, 15, 3)
+    if encoding != "jpeg":
+        assert (found.pixels() == pixels[::2, ::2]).all()
 
 
 @pytest.mark.parametrize("count", [0, 1, 1999, 2000, 5000])
@@ -114,7 +128,7 @@ def test_ghosts_come_on_top(targets):
 
 @pytest.mark.parametrize("kind", sorted(ONLY_OF))
 def test_readings_of_other_sensors_stay_as_they_are(kind, image, cloud, targets):
-    own = {"fill": image, "cover": image, "ghosts": targets}.get(kind, cloud)
+    own = {"fill": image, "cover": image, "shrink": image, "ghosts": targets}.get(kind, cloud)
     for payload in (image, cloud, targets, Speed(1.0, 0.0)):
         changed = made(payload, kind, by=7.0, share=0.5) is not payload
         assert changed == (payload is own)

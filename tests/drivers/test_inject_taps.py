@@ -97,6 +97,14 @@ def test_several_faults_count_messages_as_they_would_come_without_any():
     assert seen(found) == [*GOOD[:2], GOOD[3], (450, 200, 2), GOOD[5]]
 
 
+def test_a_clock_that_drifts_is_further_off_with_every_message():
+    found = broken(
+        messages(), {"a": "/a"}, [fault("drift", frame=2, count=9, by=-1000)], ZERO_NS, Applied()
+    )
+    off_ns = [decode(raw, "lidar").header_ns - raw.log_ns + 7 for raw in found]
+    assert off_ns == [0, 0, 0, -STEP_NS // 1000, -2 * STEP_NS // 1000, -3 * STEP_NS // 1000]
+
+
 def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
     def stamps(seed):
         tapped = replace(fault("jitter", at_ns=0, by=8e6), seed=seed)
@@ -105,6 +113,61 @@ def test_jitter_stays_within_its_bound_and_follows_from_the_seed():
 
     assert stamps(1) == stamps(1) != stamps(2)
     assert all(abs(off_ns) <= 8e6 for off_ns in stamps(1))
+
+
+def test_a_message_that_names_another_frame_is_the_same_otherwise():
+    raws = messages()
+    found = broken(raws, {"a": "/a"}, [fault("frame_id")], ZERO_NS, Applied())
+    assert [decode(raw, "lidar").frame for raw in found] == ["roof"] * 2 + ["roox"] + ["roof"] * 3
+    assert seen(found) == GOOD
+    again = broken(found, {"a": "/a"}, [fault("frame_id")], ZERO_NS, Applied())
+    assert decode(again[2], "lidar").frame == "rooy"
+
+
+def test_a_message_without_a_frame_has_none_to_change():
+    made = []
+    RawMessages(made.append).add_cloud("/a", "", 7, np.ones((2, 3), np.float32), log_ns=9)
+    found = broken(made, {"a": "/a"}, [fault("frame_id", frame=0)], 0, Applied())
+    assert bytes(found[0].data) == bytes(made[0].data)
+
+
+@pytest.mark.parametrize(
+    "tapped", [{"frame": 2, "count": 3}, {"at_ns": 2 * STEP_NS, "for_ns": 3 * STEP_NS}]
+)
+def test_cross_wired_messages_come_in_place_of_the_own_ones(tapped):
+    raws = messages(topics=("/a", "/b"))
+    topics, applied = {"a": "/a", "b": "/b"}, Applied()
+    crossing = fault("cross", other="b", **tapped)
+    found = broken(raws, topics, [crossing], ZERO_NS, applied)
+    assert applied.times_ns == [2 * STEP_NS]
+    own, others = ([raw for raw in raws if raw.topic == topic] for topic in ("/a", "/b"))
+    on_it = [raw for raw in found if raw.topic == "/a"]
+    assert [bytes(r.data) for r in on_it] == [
+        bytes(r.data) for r in [*own[:2], *others[2:5], *own[5:]]
+    ]
+    assert [raw for raw in found if raw.topic == "/b"] == others
+    assert {raw.channel.type for raw in on_it} == {others[0].channel.type}
+
+
+def test_a_second_writer_has_a_counter_and_stamps_of_its_own():
+    second = fault("second", frame=2, count=3, by=10e6)
+    found = list(broken(messages(), {"a": "/a"}, [second], ZERO_NS, Applied()))
+    theirs = [raw for raw in found if raw.channel.writer]
+    assert seen(theirs) == [(210, 210, 2), (310, 310, 3), (410, 410, 4)]
+    assert [raw.sequence for raw in theirs] == [1, 2, 3]
+    assert seen(raw for raw in found if not raw.channel.writer) == GOOD
+
+
+def test_two_sensors_can_be_swapped():
+    raws = messages(topics=("/a", "/b"))
+    swapped = [
+        Injection(place="source", target=a, kind="cross", other=b, frame=0, count=99)
+        for a, b in (("a", "b"), ("b", "a"))
+    ]
+    found = broken(raws, {"a": "/a", "b": "/b"}, swapped, ZERO_NS, Applied())
+    for own, other in (("/a", "/b"), ("/b", "/a")):
+        on_it = [bytes(raw.data) for raw in found if raw.topic == own]
+        assert on_it == [bytes(raw.data) for raw in raws if raw.topic == other]
 
 
 @given(st.data())

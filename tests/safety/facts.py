@@ -3,9 +3,11 @@
 from avrt.config.guard import DEFAULTS
 from avrt.safety.content import Content
 from avrt.safety.guard import Facts, Guard
+from avrt.safety.identity import Identity
 
 MS = 1_000_000
 PERIOD_NS = 100 * MS
+NOBODY = Identity()
 FINE = {"level": 100.0, "spread": 40.0, "spreads": (30.0,) * 25}
 BLACK = {"level": 1.0, "spread": 5.0, "spreads": (5.0,) * 25}
 
@@ -37,10 +39,14 @@ class Sender:
         self.reasons += told
         return told
 
-    def _send(self, counter, *, capture_ns=None, jumped=False, epoch=0, **content):
+    def _send(
+        self, counter, *, capture_ns=None, jumped=False, epoch=0, said=NOBODY, writer="", **content
+    ):
         known = {"size": 1000, "fingerprint": self.count, **FINE, **content}
         captured_ns = self.now_ns if capture_ns is None else capture_ns
-        facts = Facts(self.now_ns, captured_ns, Content(**known), counter, jumped, epoch)
+        facts = Facts(
+            self.now_ns, captured_ns, Content(**known), counter, jumped, epoch, said, writer
+        )
         reason, missing, changes = self.guard.take(facts)
         self.missing += missing
         self.changes += changes

@@ -283,6 +283,62 @@ def test_a_cloud_has_points_and_most_of_them_are_numbers(size, nonfinite, reason
     assert started("lidar").send(1, size=size, nonfinite=nonfinite) == [reason]
 
 
+def doubled(sender, times, **more):
+    """Let another one write, at the time of the sensor's own last message."""
+    told = sender.send(times, writer="b", after_ns=0, capture_ns=7, counter=9, **more)
+    sender.count -= times
+    return told
+
+
+@given(st.lists(st.integers(0, 4), min_size=5, max_size=40))
+def test_while_one_writes_the_messages_of_others_change_nothing(counts):
+    alone, both = Sender(guard_of()), Sender(guard_of())
+    for count in counts:
+        assert alone.send(1, writer="a") == both.send(1, writer="a") == [""]
+        assert doubled(both, count) == ["double"] * count
+        assert alone.guard.alarm_ns == both.guard.alarm_ns
+    assert (both.states, both.missing) == ([], 0)
+
+
+def test_another_one_may_write_once_the_first_is_silent():
+    sender = Sender(guard_of())
+    assert sender.send(11, writer="a") == [""] * 11
+    assert sender.send(2, writer="b") == ["double"] * 2
+    assert sender.states == []
+    assert sender.send(10, writer="b") == ["out"] * 9 + [""]
+    assert sender.states == [("lost", 1400), ("ok", 2300)]
+    assert sender.send(1, writer="a") == ["double"]
+
+
+def test_who_writes_first_is_said_by_a_good_message():
+    sender = Sender(guard_of())
+    assert sender.send(2, writer="b", damaged=True) == ["damaged"] * 2
+    assert sender.send(2, writer="a") == ["", ""]
+    assert doubled(sender, 1) == ["double"]
+
+
+@pytest.mark.parametrize("given", [{"period_ns": None}, {"spec": GuardSpec(silent=0)}])
+def test_where_nobody_can_say_that_one_is_silent_all_may_write(given):
+    sender = Sender(guard_of(**given))
+    assert [*sender.send(3, writer="a"), *sender.send(3, writer="b")] == [""] * 6
+
+
+def test_a_lidar_whose_times_are_mixed_up_is_out_once_it_is_known_to_spin():
+    sender = started("lidar")
+    assert sender.send(9, turning=1.0) == [""] * 9
+    assert sender.send(3, turning=0.0) == [""] * 3
+    sender.send(10, turning=1.0)
+    assert sender.send(3, turning=0.0) == ["mixed"] * 3
+    assert sender.states == [("mixed", 3600)]
+    assert sender.send(10, turning=1.0) == ["out"] * 9 + [""]
+
+
+def test_a_lidar_whose_times_are_not_asked_for_may_mix_them():
+    sender = started(spec=GuardSpec())
+    sender.send(20, turning=1.0)
+    assert sender.send(3, turning=0.0) == [""] * 3
+
+
 def test_a_covered_lens_is_told_after_a_second_and_its_images_are_delivered():
     sender = started()
     spreads = (1.0,) * 10 + (30.0,) * 15

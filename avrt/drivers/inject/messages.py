@@ -14,8 +14,13 @@ comes with.
 | swap      | each comes AGAIN_NS after the next one                         |
 | delay     | they come later by `by`, stamps as they were                   |
 | stamp     | their stamp is off by `by`                                     |
+| drift     | their sender's clock goes `by` millionths faster from then on  |
 | jitter    | their stamp is off by up to `by` either way, uniform           |
 | counter   | their sender's counter stays what it was                       |
+| second    | each comes again `by` later, as a second writer of the topic   |
+|           | sends it, with a stamp and a counter of its own                |
+| frame_id  | they name another frame, as many letters long                  |
+| cross     | the messages of `other` come in their place, meanwhile         |
 | twice     | each comes again `by` later as another one, NUDGE off          |
 | nan       | a share of their numbers is none                               |
 | flip      | one bit of one number is flipped                               |
@@ -49,9 +54,10 @@ if TYPE_CHECKING:
 
 AGAIN_NS = NS_PER_MS
 NUDGE = 1e-3  # of every number: a sensor never sees the same thing twice to the bit
-TWICE = "twice"
-STAMP = slice(4, 12)
-"""Where a CDR message that begins with a header has its stamp: seconds and nanoseconds."""
+TWICE, CROSS = "twice", "cross"
+STAMP, FRAME = slice(4, 12), 16
+"""Where a CDR message that begins with a header has its stamp, seconds and nanoseconds, and where
+its frame begins, after the number of its letters with a zero at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +96,37 @@ def broken(
         zero_ns: pipeline time zero in the log's clock.
         applied: is told of the messages that are hit.
     """
-    own = [fault for fault in faults if fault.place == "source" and fault.kind in TAPS]
+    own = [f for f in faults if f.place == "source" and f.kind in {*TAPS, CROSS}]
     topics = dict.fromkeys(topic_of[fault.target] for fault in own)
     made = [raw for raw in raws if raw.topic not in topics]
     for topic in topics:
         on_it = [fault for fault in own if topic_of[fault.target] == topic]
         theirs = [raw for raw in raws if raw.topic == topic]
         sent = [Sent(i, raw.log_ns - zero_ns, raw) for i, raw in enumerate(theirs)]
-        made += [one.raw for one in _broken(sent, on_it, applied)]
+        crossed = {
+            fault.other: [raw for raw in raws if raw.topic == topic_of[fault.other]]
+            for fault in on_it
+            if fault.kind == CROSS
+        }
+        made += [one.raw for one in _broken(sent, on_it, crossed, applied)]
     return sorted(made, key=lambda raw: raw.log_ns) if topics else raws
 
 
-def _broken(sent: Sequence[Sent], faults: Iterable[Injection], applied: Applied) -> Sequence[Sent]:
+def _broken(
+    sent: Sequence[Sent],
+    faults: Iterable[Injection],
+    crossed: Mapping[str, Sequence[RawMessage]],
+    applied: Applied,
+) -> Sequence[Sent]:
     for fault in faults:
         hit = {one.index: one.at_ns for one in sent if fault.covers(one.index, one.at_ns)}
         if hit:
             applied.note(fault, min(hit.values()))
-            made = TAPS[fault.kind](sent, set(hit), fault)
+            made = (
+                _crossed(sent, set(hit), crossed[fault.other])
+                if fault.kind == CROSS
+                else TAPS[fault.kind](sent, set(hit), fault)
+            )
             sent = sorted(made, key=lambda one: one.raw.log_ns)
     return sent
 
@@ -147,6 +167,13 @@ def _stamp(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sen
         yield _moved(one, round(fault.by)) if one.index in hit else one
 
 
+def _drift(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    begin_ns = next((one.at_ns for one in own if one.index in hit), 0)
+    for one in own:
+        gone_ns = one.at_ns - begin_ns
+        yield _moved(one, round(gone_ns * fault.by / 1e6)) if one.index in hit else one
+
+
 def _jitter(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
     shares = generator(fault.seed, "jitter").uniform(-1.0, 1.0, max(hit) + 1)
     for one in own:
@@ -163,6 +190,37 @@ def _count_no_more(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Ite
             yield one
 
 
+def _second(own: Sequence[Sent], hit: set[int], fault: Injection) -> Iterator[Sent]:
+    by_ns = round(fault.by)
+    for one in own:
+        yield one
+        if one.index in hit:
+            channel = replace(one.raw.channel, writer="second")
+            again = _moved(one.late(one.raw.log_ns + by_ns), by_ns)
+            count = 1 + one.index - min(hit)
+            yield replace(again, raw=replace(again.raw, channel=channel, sequence=count))
+
+
+def _rename(own: Sequence[Sent], hit: set[int], _fault: Injection) -> Iterator[Sent]:
+    for one in own:
+        yield one.with_data(_renamed(one.raw.data)) if one.index in hit else one
+
+
+def _crossed(own: Sequence[Sent], hit: set[int], others: Iterable[RawMessage]) -> Iterator[Sent]:
+    """Yield a source's messages, those of another one from its first hit one to its last."""
+    kept = [one for one in own if one.index not in hit]
+    struck = [one for one in own if one.index in hit]
+    yield from kept
+    if not struck:
+        return
+    first, last = struck[0], struck[-1]
+    for raw in others:
+        if first.raw.log_ns <= raw.log_ns <= last.raw.log_ns:
+            channel = replace(raw.channel, topic=first.raw.topic)
+            at_ns = first.at_ns + raw.log_ns - first.raw.log_ns
+            yield Sent(first.index, at_ns, replace(raw, channel=channel))
+
+
 TAPS: Mapping[str, Tap] = {
     "drop": _drop,
     "repeat": _repeat,
@@ -170,8 +228,11 @@ TAPS: Mapping[str, Tap] = {
     "swap": _swap,
     "delay": _delay,
     "stamp": _stamp,
+    "drift": _drift,
     "jitter": _jitter,
     "counter": _count_no_more,
+    "second": _second,
+    "frame_id": _rename,
 }
 
 
@@ -260,3 +321,12 @@ def _stamp_ns(data: bytes | memoryview) -> int:
 def _restamped(data: bytes | memoryview, stamp_ns: int) -> bytes:
     stamp = struct.pack(f"{_order(data)}iI", *divmod(stamp_ns, NS_PER_S))
     return bytes(data[: STAMP.start]) + stamp + bytes(data[STAMP.stop :])
+
+
+def _renamed(data: bytes | memoryview) -> bytes:
+    """Return a message whose frame ends with another letter; one that names none as it is."""
+    (letters,) = struct.unpack(f"{_order(data)}I", data[FRAME - 4 : FRAME])
+    last = FRAME + letters - 2
+    if letters < 2:
+        return bytes(data)
+    return bytes(data[:last]) + (b"y" if data[last] == ord("x") else b"x") + bytes(data[last + 1 :])

@@ -4,6 +4,7 @@
 |---------|---------|---------------------------------------------------------------------------|
 | fill    | camera  | all its pixels have the grey level `by`                                   |
 | cover   | camera  | so does the lower `share` of its rows, black: dirt on the lens            |
+| shrink  | camera  | it has every second row and column only: another mode of the camera       |
 | points  | lidar   | it has exactly `by` points: cut off, or those that it has again           |
 | edge    | lidar   | what is further than `by` metres lies there, to the last bit of rounding  |
 | turn    | lidar   | it is turned to the left by `by` degrees: a wrong mounting                |
@@ -12,15 +13,17 @@
 | underflow | lidar | the times of a `share` of its points are UNDERFLOW_SECONDS off            |
 | ghosts  | radar   | it has `by` targets more, anywhere in front and at any speed              |
 
-Images come out decoded, as `rgb8`. What is no image any more stays as it is.
+An image stays in the encoding that it has. What is no image any more stays as it is.
 """
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image as PillowImage
 
 from avrt.payload import Image, PointCloud, Targets
 
@@ -29,36 +32,57 @@ if TYPE_CHECKING:
 
     from avrt.model.campaign import Injection
 
+QUALITY = 95  # of a JPEG
 FULL_TURN = 2 * np.pi
 GHOST_RANGE, GHOST_SIDE, GHOST_SPEED = 150.0, 40.0, 30.0  # metres, metres either way, m/s
 GHOST_SIGMA, GHOST_STRENGTH = 0.5, 10.0  # metres, dB
 UNDERFLOW_SECONDS = 2**32 / 1e9  # 32 bits of nanoseconds below zero
 
 
-def misread(payload: object, fault: Injection, rng: np.random.Generator) -> object:  # noqa: PLR0911
+def misread(payload: object, fault: Injection, rng: np.random.Generator) -> object:
     """Return a payload with what a fault makes of it; one of another sensor as it is."""
-    match payload, fault.kind:
-        case Image(), "fill":
-            return _drawn(np.full_like(payload.pixels(), round(fault.by)), payload)
-        case Image(), "cover":
-            return _covered(payload, fault.share)
-        case PointCloud(), "points":
-            count = round(fault.by) if payload.count else 0
-            return _kept(payload, np.resize(np.arange(payload.count), count))
-        case PointCloud(), "edge":
-            return _edged(payload, fault.by, rng)
-        case PointCloud(), "turn":
-            return replace(payload, xyz=_turned(payload.xyz, np.radians(fault.by)))
-        case PointCloud(), "sector":
-            return _without_sector(payload, fault.share, rng)
-        case PointCloud(), "shuffle":
-            return replace(payload, seconds=_of(payload.seconds, rng.permutation(payload.count)))
-        case PointCloud(), "underflow":
-            return _underflown(payload, fault.share, rng)
-        case Targets(), "ghosts":
+    match payload:
+        case Image():
+            return _of_camera(payload, fault)
+        case PointCloud():
+            return _of_lidar(payload, fault, rng)
+        case Targets() if fault.kind == "ghosts":
             return _haunted(payload, round(fault.by), rng)
         case _:
             return payload
+
+
+def _of_camera(image: Image, fault: Injection) -> Image:
+    match fault.kind:
+        case "fill":
+            return _drawn(np.full_like(image.pixels(), round(fault.by)), image)
+        case "cover":
+            return _covered(image, fault.share)
+        case "shrink":
+            return _drawn(image.pixels()[::2, ::2], image)
+        case _:
+            return image
+
+
+def _of_lidar(  # noqa: PLR0911 - one case a kind
+    cloud: PointCloud, fault: Injection, rng: np.random.Generator
+) -> PointCloud:
+    match fault.kind:
+        case "points":
+            count = round(fault.by) if cloud.count else 0
+            return _kept(cloud, np.resize(np.arange(cloud.count), count))
+        case "edge":
+            return _edged(cloud, fault.by, rng)
+        case "turn":
+            return replace(cloud, xyz=_turned(cloud.xyz, np.radians(fault.by)))
+        case "sector":
+            return _without_sector(cloud, fault.share, rng)
+        case "shuffle":
+            return replace(cloud, seconds=_of(cloud.seconds, rng.permutation(cloud.count)))
+        case "underflow":
+            return _underflown(cloud, fault.share, rng)
+        case _:
+            return cloud
 
 
 def _covered(image: Image, share: float) -> Image:
@@ -68,9 +92,21 @@ def _covered(image: Image, share: float) -> Image:
 
 
 def _drawn(pixels: NDArray[np.uint8], image: Image) -> Image:
-    """Return an image of these pixels, (height, width, 3) uint8 RGB."""
+    """Return an image of these pixels, (height, width, 3) uint8 RGB, encoded like another."""
     height_px, width_px, _ = pixels.shape
-    return Image("rgb8", pixels.reshape(-1), width_px, height_px, image.info)
+    match image.encoding:
+        case "rgb8":
+            data = pixels
+        case "bgr8":
+            data = pixels[..., ::-1]
+        case "mono8":
+            data = pixels[..., 1]
+        case encoding:
+            file = io.BytesIO()
+            PillowImage.fromarray(pixels).save(file, encoding, quality=QUALITY)
+            return replace(image, data=np.frombuffer(file.getvalue(), np.uint8))
+    flat = np.ascontiguousarray(data).reshape(-1)
+    return replace(image, data=flat, width_px=width_px, height_px=height_px)
 
 
 def _edged(cloud: PointCloud, edge_m: float, rng: np.random.Generator) -> PointCloud:

@@ -39,7 +39,7 @@ from avrt.logs.bag.file import (
     time_ns,
 )
 from avrt.logs.extents import Extent, ExtentReader, File
-from avrt.logs.raw import Channel, RawMessage
+from avrt.logs.raw import NODE, Channel, RawMessage, told_apart
 from avrt.logs.ros.ros1 import Ros1Converter
 from avrt.units import NS_PER_S
 
@@ -51,10 +51,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Layout:
-    """What the walk found: chunks, and channels and promised messages by connection."""
+    """What the walk found: chunks, and channels, nodes and promised messages by connection."""
 
     extents: list[Extent] = field(default_factory=list)
     channels: dict[int, Channel] = field(default_factory=dict)
+    nodes: dict[int, str] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
     damage: list[InputError] = field(default_factory=list)
     ros1: Ros1Converter = field(default_factory=Ros1Converter)
@@ -67,8 +68,8 @@ class BagReader(ExtentReader):
 
     def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = Walk(file).run()
-        channels = list(self._layout.channels.values())
-        super().__init__(file, channels, self._layout.counts, strict=strict)
+        channels = told_apart(self._layout.channels.values(), self._layout.nodes)
+        super().__init__(file, list(channels), self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
 
@@ -255,6 +256,7 @@ class Walk:
                 for given, name in ((record.fields, b"topic"), (fields, b"type"))
             )
             definition = fields.get(b"message_definition", b"")
+            self._layout.nodes[id_] = fields.get(NODE.encode(), b"").decode("utf-8", "replace")
             self._layout.channels[id_] = self._layout.ros1.channel(id_, topic, kind, definition)
 
     def _damaged(self, offset: int, what: str) -> None:

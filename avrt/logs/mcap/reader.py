@@ -10,7 +10,7 @@ from avrt.errors import InputError
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.mcap.file import MESSAGE, Layout, read_extent, read_index
 from avrt.logs.mcap.layout import find_layout
-from avrt.logs.raw import Channel, RawMessage
+from avrt.logs.raw import NODE, Channel, RawMessage, told_apart
 from avrt.logs.ros.ros1 import ROS1, Ros1Converter
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ class McapReader(ExtentReader):
     def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = find_layout(file)
         self._ros1 = Ros1Converter()
-        channels = [_channel(self._layout, self._ros1, id_) for id_ in self._layout.channels]
-        super().__init__(file, channels, self._layout.counts, strict=strict)
+        found = self._layout.channels
+        nodes = {id_: channel.metadata.get(NODE, "") for id_, channel in found.items()}
+        channels = told_apart((_channel(self._layout, self._ros1, id_) for id_ in found), nodes)
+        super().__init__(file, list(channels), self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
 

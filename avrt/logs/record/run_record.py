@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from mcap.writer import CompressionType, Writer
 
 from avrt.errors import SpecError
-from avrt.logs.raw import Channel
+from avrt.logs.raw import NODE, Channel
 from avrt.logs.record.payload_json import to_json
 from avrt.logs.record.picture import Painter
 from avrt.logs.ros.types import schema_text
@@ -95,7 +95,7 @@ class RunRecord:
         self.zero_ns = zero_ns
         self._painter = Painter()
         self._channels: dict[str, int] = {}
-        self._inputs: dict[tuple[str, str, bytes], int] = {}
+        self._inputs: dict[tuple[str, str, bytes, str], int] = {}
         self._schemas: dict[tuple[str, bytes], int] = {}
         self._counts: dict[str, int] = {}
         self._waiting = 0
@@ -118,7 +118,7 @@ class RunRecord:
 
     def input(self, topic: str, raw: RawMessage) -> None:
         """Record a sensor message as it came, at its own log time."""
-        key = (topic, raw.type, raw.channel.schema)
+        key = (topic, raw.type, raw.channel.schema, raw.channel.writer)
         channel = self._inputs.get(key)
         if channel is None:
             channel = self._inputs[key] = self._register(topic, raw.channel)
@@ -250,4 +250,6 @@ class RunRecord:
                 )
             schema = self._schemas[key]
         metadata = {"avrt.format": FORMAT, "avrt.zero_ns": str(self.zero_ns)}
+        if kind.writer:
+            metadata[NODE] = kind.writer
         return self._writer.register_channel(topic, kind.encoding, schema, metadata)
