@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from avrt.safety.bearings import BASE, SURE, TURNS, WITHIN, Bearings
@@ -12,6 +12,7 @@ OTHERS = ("camera", "radar")
 SMALL = st.floats(-1.5, 1.5)
 ANY = st.floats(-WITHIN, WITHIN)
 NOISE = st.floats(-0.8, 0.8)
+CHECKED = settings(max_examples=50)
 
 
 def after(frames):
@@ -27,11 +28,13 @@ def frames_of(name, offset, least=0, most=4):
     return st.lists(st.fixed_dictionaries({name: things}), max_size=6)
 
 
+@CHECKED
 @given(st.sampled_from(OTHERS).flatmap(lambda name: frames_of(name, SMALL)))
 def test_offsets_nearer_to_no_turn_than_to_any_are_never_evidence(frames):
     assert not any(after(frames).peaks.values())
 
 
+@CHECKED
 @given(
     st.sampled_from(OTHERS),
     st.sampled_from(TURNS),
@@ -44,6 +47,7 @@ def test_a_turn_that_three_things_show_is_told_with_the_sixth_frame(name, turn, 
     assert set(turned.suspects) == {BASE, name}
 
 
+@CHECKED
 @given(st.sampled_from(OTHERS).flatmap(lambda name: frames_of(name, ANY)), st.randoms())
 def test_the_order_within_a_frame_changes_nothing(frames, random):
     mixed = [
@@ -52,6 +56,7 @@ def test_the_order_within_a_frame_changes_nothing(frames, random):
     assert after(frames) == after(mixed)
 
 
+@CHECKED
 @given(st.lists(ANY, max_size=16), st.randoms())
 def test_the_order_of_what_one_thing_is_compared_with_changes_nothing(offsets, random):
     beside = [2.0]
@@ -59,12 +64,14 @@ def test_the_order_of_what_one_thing_is_compared_with_changes_nothing(offsets, r
     assert after([{"radar": [offsets, beside]}]) == after([{"radar": [mixed, beside]}])
 
 
+@CHECKED
 @given(st.lists(st.tuples(st.lists(ANY, max_size=4), st.lists(ANY, max_size=2)), max_size=8))
 def test_one_thing_alone_is_never_believed(frames):
     known = after({"camera": [one], "radar": [other]} for one, other in frames)
     assert known.turned is None
 
 
+@CHECKED
 @given(
     st.lists(st.tuples(st.sampled_from(OTHERS), st.lists(st.tuples(ANY), max_size=6)), max_size=6)
 )
