@@ -1,8 +1,8 @@
 """Pass on what a LiDAR showed, unless others see it in other directions: the `Aligned` stage.
 
 It stands between the LiDAR's detector and the tracker, so that nothing is made of a sweep of which
-it is known that it is turned. What is near in time is compared: with each sweep one image and one
-radar cycle, those captured nearest to it. Things are compared
+it is known that it is turned. Each image and each radar cycle is compared once, with the sweep that
+was captured nearest to it, as soon as one within NEAR_NS is there. Things are compared
 
 * in the image by the directions of their middles, where height and row fit: an outline that is cut
   off at the edge has no middle that is known, nor has one that is wide, such as a wall;
@@ -11,7 +11,7 @@ radar cycle, those captured nearest to it. Things are compared
 How offsets are judged stands in `avrt.safety.bearings`. The vehicle's own motion is not taken out:
 within NEAR_NS a turn of 20 degrees a second makes 1.2 degrees, either way.
 
-Shape letters: N things of the LiDAR, D detections, T targets.
+Shape letters: N points, M things of the LiDAR, D detections, T targets.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ class Aligned(Stage):
         """Return what the LiDAR showed.
 
         Raises:
-            DataFault: it lies in other directions than what the others show.
+            DataFault: it lies in other directions than what the others show, or nobody knows where
+                one of the sensors is.
         """
         state = self.state
         sweeps = (*state.sweeps, Sweep.of(lidar))[-KEPT:]
