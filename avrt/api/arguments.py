@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,11 @@ from avrt.exec.runner import HANG_TIMEOUT_NS
 from avrt.units import duration_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from avrt.drivers.orders import Orders
     from avrt.drivers.wall import WallClock
+    from avrt.metrics.progress import Progress
 
 
 RATE_MIN, RATE_MAX = 1e-3, 1e6
@@ -35,10 +40,11 @@ def paced_clock(rate: float) -> WallClock:
     return WallClock(rate)
 
 
-def check_loops(loops: int) -> None:
-    """Raise SpecError unless a log can be played so often."""
+def check_loops(loops: int) -> int:
+    """Return how often a log is played; raise SpecError unless it can be."""
     if type(loops) is not int or loops < 1:
         raise SpecError(f"expected one loop or more, found {loops!r}")
+    return loops
 
 
 def hang_timeout_ns(text: str | None) -> int:
@@ -71,6 +77,25 @@ def kept_around(flight: str | Path | None, around: str | None) -> KeepAround | N
     """Return what a flight recorder keeps, None if there is none; its usual time without one."""
     around_ns = lasting_ns("keep_around_misses", around)
     return None if flight is None else KeepAround(Path(flight), around_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRequest:
+    """What a live run is asked for; see `Pipeline.run`."""
+
+    log: Path | None = None
+    world: str | None = None
+    seed: int = 0
+    loops: int = 1
+    strict: bool = False
+    duration_ns: int | None = None
+    record: Path | None = None
+    kept: KeepAround | None = None
+    force: bool = False
+    hang_timeout_ns: int
+    preparing: Callable[[int], None] | None = None
+    look: Callable[[Progress], None] | None = None
+    orders: Orders | None = None
 
 
 def timing_run(timing: str | None) -> Path | None:

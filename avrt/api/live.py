@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from avrt.api.flights import flight_recorder, summarise_flight
-from avrt.api.live_inputs import LiveInputs, LiveRequest
+from avrt.api.live_inputs import LiveInputs
 from avrt.api.preparation import (
     admitted,
     built,
@@ -35,6 +35,7 @@ from avrt.safety.recovery import FAILURES_MAX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from avrt.api.arguments import LiveRequest
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -23,41 +23,20 @@ from avrt.units import NS_PER_S
 from avrt.world import SECONDS_MAX, SENSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
 
-    from avrt.api.arguments import KeepAround
+    from avrt.api.arguments import LiveRequest
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.feeds import Feed
-    from avrt.drivers.orders import Orders
     from avrt.logs.raw import Anomaly, RawMessage
     from avrt.logs.reader import LogReader
     from avrt.logs.record.run_record import Record
-    from avrt.metrics.progress import Progress
     from avrt.model.source import Reading
     from avrt.model.spec import PipelineSpec, SourceSpec
 
 SCENE = "cut_in"
 BEYOND_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveRequest:
-    """What a live run is asked for; see `Pipeline.run`."""
-
-    log: Path | None = None
-    world: str | None = None
-    seed: int = 0
-    loops: int = 1
-    strict: bool = False
-    duration_ns: int | None = None
-    record: Path | None = None
-    kept: KeepAround | None = None
-    force: bool = False
-    hang_timeout_ns: int
-    preparing: Callable[[int], None] | None = None
-    look: Callable[[Progress], None] | None = None
-    orders: Orders | None = None
 
 
 class LiveInputs:

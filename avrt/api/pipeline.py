@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
 from avrt.api.arguments import (
+    LiveRequest,
     check_loops,
     hang_timeout_ns,
     kept_around,
@@ -245,13 +246,15 @@ class Pipeline:
 
         Args:
             log: a sensor log that feeds the sources, each message when it comes.
-            world, seed: a scene of the built-in world that feeds them instead, and its seed.
+            world: a scene of the built-in world that feeds them instead.
+            seed: of that scene.
             rate: pipeline seconds in a second.
             loops: how often the log is played, or how many drives the world makes.
             strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight, keep_around_misses: folder for records of so much around misses and faults.
+            flight: folder for records of what is around misses and faults, without a record.
+            keep_around_misses: how long before and after, such as "5 s", which is the default.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
@@ -263,14 +266,12 @@ class Pipeline:
             InputError: the log cannot be used at all.
         """
         from avrt.api.live import Live  # noqa: PLC0415 - brings torch
-        from avrt.api.live_inputs import LiveRequest  # noqa: PLC0415
 
-        check_loops(loops)
         request = LiveRequest(
             log=None if log is None else Path(log),
             world=world,
             seed=seed,
-            loops=loops,
+            loops=check_loops(loops),
             strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
