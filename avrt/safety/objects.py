@@ -3,7 +3,10 @@
 Objects are paired within a class group by the distance of their centres, seen from above; a pair
 further apart than the gate, or of another speed, size or standing, is none. Lists agree when nearly
 all objects of both are paired and none in the way of the vehicle is left over. Where no two lists
-agree all objects are kept: to miss a pedestrian costs more than to brake for a ghost.
+agree all objects are kept: to miss a pedestrian costs more than to brake for a ghost. For the same
+reason an object in the way is kept that only a list shows which most others contradict, and one
+anywhere else is not. Such a list says in the existence of an object how many show it: a third of
+what it was for one of three.
 """
 
 from __future__ import annotations
@@ -103,7 +106,32 @@ class Objects:
                 for place, track in enumerate(one.objects)
                 if place not in known
             ]
-        return replace(lists[0], objects=tuple(merged))
+        objects = (self._believed(track, lists) for track in merged)
+        return replace(lists[0], objects=tuple(objects))
+
+    def completed(self, selected: object, others: Sequence[object]) -> Tracks | None:
+        """Return a list with what only others show in the way; those get ids of their own.
+
+        `others` are all that count but the selected one, those that agree with it, too.
+        """
+        assert isinstance(selected, Tracks)
+        lists = [selected, *(other for other in others if isinstance(other, Tracks))]
+        merged = list(selected.objects)
+        for number, one in enumerate(lists[1:], 1):
+            known = set(self._pairs(merged, one.objects).values())
+            alone = [t for i, t in enumerate(one.objects) if i not in known]
+            in_the_way = sorted(filter(self._is_in_the_way, alone), key=lambda t: t.box.x)
+            merged += [
+                replace(self._believed(track, lists), id=number * NEW_IDS + track.id)
+                for track in in_the_way[: OBJECTS_MAX - len(merged)]
+            ]
+        is_more = len(merged) > len(selected.objects)
+        return replace(selected, objects=tuple(merged)) if is_more else None
+
+    def _believed(self, track: Track, lists: Sequence[Tracks]) -> Track:
+        """Return a track that exists as far as the lists show it."""
+        support = sum(bool(self._pairs([track], one.objects)) for one in lists)
+        return replace(track, existence=track.existence * support / len(lists))
 
     def _in_range(self, tracks: Tracks) -> list[Track]:
         return [t for t in tracks.objects if math.hypot(t.box.x, t.box.y) <= self.max_range]

@@ -2,7 +2,8 @@
 
 Ballots that abstain never count as values: a NaN in a median of three makes the output NaN. Of the
 others, the one with which most agree is selected (of equals the one nearest to its supporters, then
-the lowest number): always a whole output of a real replica, never a mean.
+the lowest number): always a whole output of a real replica, never a mean. What must not be lost of
+those that disagree goes with it (`Agreement.completed`: an object in the way of the vehicle).
 
 | at the last time to decide              | verdict         | output                   |
 |-----------------------------------------|-----------------|--------------------------|
@@ -66,6 +67,8 @@ BLAME: Mapping[Abstains, float] = MappingProxyType(
     }
 )
 WRONG, UNCLEAR = 1.0, 0.25
+DOUBTFUL: frozenset[Verdict] = frozenset(("weak_majority", "arbitrated", "no_majority"))
+"""Verdicts that may have an output, with which too few agree that do not share a fault."""
 PAIR = 2
 
 
@@ -110,7 +113,7 @@ class Decision:
 
     Attributes:
         choice: the replica whose output is selected, or None.
-        merged: a declared merge that is selected in its place, or None.
+        merged: a declared merge that is published in its place, or None.
         blame: points by replica.
         is_chain: the outputs agree one with the next and not all with each other: the tolerance is
             too small for what healthy replicas differ by.
@@ -153,8 +156,10 @@ def decide(
         blame = _blame(ballots, support)
         return Decision("rejected", blame=blame) if is_last else OPEN
     verdict = _verdict(len(support), len(valid), len(rules.domains), is_chain=is_chain)
+    others = [ballot.payload for ballot in valid if ballot is not leader]
+    merged = rules.agreement.completed(leader.payload, others)
     found = _blame(ballots, support) if is_last else {}
-    return Decision(verdict, leader.replica, blame=found, is_chain=is_chain)
+    return Decision(verdict, leader.replica, merged, found, is_chain=is_chain)
 
 
 def _support(valid: Sequence[Ballot], agreement: Agreement) -> tuple[list[Ballot], bool]:

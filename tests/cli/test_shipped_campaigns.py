@@ -12,7 +12,7 @@ from avrt.units import duration_ns
 
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "fault_tolerance.md").read_text(encoding="utf-8")
-CAMPAIGNS = ("copies", "devices", "eyes", "gaps", "planner", "sensors")
+CAMPAIGNS = ("copies", "devices", "eyes", "gaps", "objects", "planner", "sensors")
 
 
 def rows_of(campaign):

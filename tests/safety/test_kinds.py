@@ -6,34 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from driven import plan, scene, track
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.payload import Box, Plan, PlanCause, Track, Tracks
+from avrt.payload import Box, PlanCause
+from avrt.safety import objects
 from avrt.safety.agreement import EXACT, Choice, Scalar, Tolerance
 from avrt.safety.objects import NEW_IDS, Objects
 from avrt.safety.trajectory import Trajectory
-
-
-def track(number, x, y, label="car", vx=0.0):
-    box = Box(x, y, 0.8, 4.0, 1.8, 1.6, 0.0)
-    none = np.zeros((0, 3), np.float32)
-    eye = np.eye(5)
-    return Track(number, label, box, vx, 0.0, 0.0, eye, 1.0, 9, 0, True, ("lidar",), x - 2, none)
-
-
-def scene(*tracks):
-    return Tracks(tuple(tracks), 10.0)
-
-
-def plan(speed=10.0, braking=0.0, aside=0.0, kind="cruise"):
-    t = np.arange(21) / 4
-    v = np.maximum(speed - braking * t, 0.0)
-    x = np.concatenate([[0.0], np.cumsum((v[1:] + v[:-1]) / 2 * 0.25)])
-    y = aside * np.clip(t / 5, 0, 1) ** 2
-    zero = np.zeros_like(t)
-    return Plan(t, np.stack([x, y], axis=1), zero, v, zero - braking, zero, kind, None, None)
-
 
 # Structures
 
@@ -171,6 +152,52 @@ def test_where_no_two_agree_every_object_is_kept_once():
     c = scene(track(9, 20.1, -5, "pedestrian"))
     merged = Objects().settle([a, b, c])
     assert [t.id for t in merged.objects] == [1, 2, NEW_IDS + 6]
+    assert [t.existence for t in merged.objects] == [2 / 3, 1 / 3, 2 / 3]
+
+
+def test_what_only_others_show_is_kept_where_it_is_in_the_way():
+    pair = scene(track(1, 10, 0), track(2, 30, 4))
+    third = scene(track(1, 10, 0), track(7, 20, 1), track(8, 20, 9), track(9, 70, 0))
+    kept = Objects().completed(pair, [pair, third])
+    assert kept.objects[:2] == pair.objects
+    assert [(t.id, t.box.x, t.existence) for t in kept.objects[2:]] == [
+        (2 * NEW_IDS + 7, 20, 1 / 3)
+    ]
+
+
+def test_what_several_of_the_others_show_is_kept_once():
+    two = [scene(track(5, 20, 0)), scene(track(6, 20.2, 0))]
+    kept = Objects().completed(scene(), [scene(), scene(), *two])
+    assert [(t.id, t.existence) for t in kept.objects] == [(3 * NEW_IDS + 5, 2 / 5)]
+
+
+def test_no_more_is_kept_than_a_list_may_hold(monkeypatch):
+    monkeypatch.setattr(objects, "OBJECTS_MAX", 3)
+    pair = scene(track(1, 5, 20), track(2, 15, 20))
+    third = scene(*[track(i, 50 - 10 * i, 0) for i in range(3)])
+    (*_, nearest) = Objects().completed(pair, [pair, third]).objects
+    assert nearest.box.x == 30
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_nothing_in_the_way_is_lost_and_nothing_that_nobody_shows_is_kept(data):
+    places = st.tuples(st.integers(-1, 7), st.integers(-2, 2))
+    lists = [
+        scene(*[track(100 * copy + i, 10.0 * x, 4.0 * y) for i, (x, y) in enumerate(own)])
+        for copy, own in enumerate(
+            data.draw(st.lists(st.sets(places, max_size=4), min_size=2, max_size=4))
+        )
+    ]
+    selected, *others = lists
+    kept = Objects().completed(selected, others)
+    shown = {(t.box.x, t.box.y) for one in lists for t in one.objects}
+    in_the_way = {(x, y) for x, y in shown if 0 <= x <= 60 and abs(y) <= 2.5}
+    published = [(t.box.x, t.box.y) for t in (kept or selected).objects]
+    own = [(t.box.x, t.box.y) for t in selected.objects]
+    assert sorted(published) == sorted({*own, *in_the_way})
+    assert (kept is None) == (published == own)
+    assert len({t.id for t in (kept or selected).objects}) == len(published)
 
 
 @pytest.mark.parametrize(
