@@ -22,7 +22,8 @@ Arbitration: the only one that passes the acceptance test, else what is safest f
 (`Agreement.settle`): both are `arbitrated`, but for the safest of three or more, which remains a
 `no_majority`: it has an output, and is not to go on for long. Before the last time everything but
 agreement of enough is `open`. Who was wrong gets points of blame: 1 for a wrong, non-finite or
-malformed output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell.
+malformed output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell. Who objects to a
+pair of one domain gets none: quarantined for it, it would leave the pair to itself.
 """
 
 from __future__ import annotations
@@ -146,18 +147,20 @@ def decide(
         return _without_quorum(ballots, valid, rules, previous) if is_last else OPEN
     leader = support[0]
     accepts = rules.accept is None or rules.accept(leader.payload, previous)
-    if _is_weak(support, valid, rules, is_last=is_last):
+    is_weak = _is_weak(support, valid, rules, is_last=is_last)
+    if is_weak:
         if not is_last:
             return OPEN
         if rules.accept is None or not accepts:
             return _arbitrate(ballots, valid, rules, previous)
-        return Decision("weak_majority", leader.replica, blame=_blame(ballots, support))
-    if not accepts:
+    elif not accepts:
         blame = _blame(ballots, support)
         return Decision("rejected", blame=blame) if is_last else OPEN
-    verdict = _verdict(len(support), len(valid), len(rules.domains), is_chain=is_chain)
     others = [ballot.payload for ballot in valid if ballot is not leader]
     merged = rules.agreement.completed(leader.payload, others)
+    if is_weak:
+        return Decision("weak_majority", leader.replica, merged, _blame(ballots, valid))
+    verdict = _verdict(len(support), len(valid), len(rules.domains), is_chain=is_chain)
     found = _blame(ballots, support) if is_last else {}
     return Decision(verdict, leader.replica, merged, found, is_chain=is_chain)
 

@@ -223,6 +223,6 @@ class Voter:
             return decided.decision.blame.get(ballot.replica, 0.0)
         near = self._rules.agreement.distance(ballot.payload, decided.accepted) <= 1
         late = BLAME["late"] if ballot.is_late or ballot.replica in decided.missing else 0.0
-        if decided.decision.verdict in {"arbitrated", "no_majority"}:
+        if decided.decision.verdict in DOUBTFUL:
             return max(late, decided.decision.blame.get(ballot.replica, 0.0))
         return late if near else WRONG

@@ -82,7 +82,7 @@ TABLE = [
         {"domains": PAIR_AND_ONE, "accept": below_100},
         "weak_majority",
         0,
-        {2: 1.0},
+        {},
     ),
     (
         "a pair of one domain without a test",

@@ -244,3 +244,32 @@ def test_what_is_accepted_was_said_by_a_trusted_replica_and_never_by_a_bad_one(f
             agreeing = [v for v in values if not isinstance(v, str)]
             assert sum(abs(v - values[answer.choice]) <= 1 for v in agreeing) >= 2
         assert not voter._decided
+
+
+def twins(accept):
+    """Return a voter over two replicas of one failure domain and one of another."""
+    return Voter(Rules(agreement=Scalar(absolute=1.0), domains=("a", "a", "b"), accept=accept))
+
+
+def test_who_objects_to_a_pair_of_one_domain_is_never_silenced_for_it():
+    voter = twins(lambda _output, _previous: True)
+    for activation in range(20):
+        assert voter.vote(activation, ballots(5.0, 5.0), "early", 0) == Answer("open")
+        found = over(voter, activation, 5.0, 5.0, 9.0)
+        assert found == Answer("weak_majority", 0)
+        assert found.is_doubtful
+    assert voter.replicas.active == [0, 1, 2]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.tuples(*[st.sampled_from([5.0, 5.5, 9.0, 13.0, "late"])] * 3), max_size=30),
+    st.sampled_from([None, lambda output, _previous: output < 10, lambda *_: True]),
+)
+def test_a_pair_of_one_domain_is_never_told_to_be_right_while_another_objects(frames, accept):
+    voter = twins(accept)
+    for activation, values in enumerate(frames):
+        answer = over(voter, activation, *values)
+        third = values[2]
+        if answer.choice in {0, 1} and not isinstance(third, str) and 2 in voter.replicas.active:
+            assert answer.is_doubtful or abs(third - values[answer.choice]) <= 1
