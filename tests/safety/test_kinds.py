@@ -171,6 +171,14 @@ def test_what_several_of_the_others_show_is_kept_once():
     assert [(t.id, t.existence) for t in kept.objects] == [(3 * NEW_IDS + 5, 2 / 5)]
 
 
+def test_what_others_show_in_another_way_is_no_other_thing():
+    pair = scene(track(1, 10, 0))
+    for keys in ({"confirmed": False}, {"covariance": 9 * np.eye(5)}, {"nearest_x": 90.0}):
+        third = scene(replace(track(1, 10, 0), **keys))
+        assert Objects().distance(pair, third) == math.inf
+        assert Objects().completed(pair, [pair, third]) is None
+
+
 def test_no_more_is_kept_than_a_list_may_hold(monkeypatch):
     monkeypatch.setattr(objects, "OBJECTS_MAX", 3)
     pair = scene(track(1, 5, 20), track(2, 15, 20))
@@ -208,6 +216,9 @@ def test_nothing_in_the_way_is_lost_and_nothing_that_nobody_shows_is_kept(data):
         {"closing_speed": -50.0},
         {"box": Box(10.0, 0.0, 0.8, 9.0, 1.8, 1.6, 0.0)},
         {"box": Box(10.0, 0.0, 0.8, 4.0, 1.8, 1.6, 1.5)},
+        {"covariance": np.diag([1.0, 4.0, 1.0, 1.0, 1.0])},
+        {"covariance": np.diag([1.0, 1e300, 1.0, 1.0, 1.0])},
+        {"covariance": np.eye(5) + np.eye(5, k=2)},
     ],
 )
 def test_whatever_a_planner_reads_of_a_track_must_agree(keys):
@@ -226,6 +237,12 @@ def test_no_number_of_a_track_may_be_none(key):
     assert Objects().problem(spoilt) == "nonfinite"
 
 
+def test_of_three_lists_that_agree_the_odd_one_is_the_furthest():
+    right = scene(track(1, 10, 0), track(2, 30, 4))
+    odd = scene(track(1, 10, 0), replace(track(2, 30, 4), covariance=1.1 * np.eye(5)))
+    assert Objects().distance(right, right) == 0 < Objects().distance(right, odd) <= 1
+
+
 def test_lists_agree_alike_in_both_directions():
     a, b = scene(track(1, 30.0, 9.0)), scene(track(1, 31.55, 9.0))
     assert Objects().distance(a, b) == Objects().distance(b, a)
@@ -235,6 +252,8 @@ def test_lists_that_cannot_be_voted_for_are_told():
     assert Objects().problem([1]) == "schema"
     assert Objects().problem(scene(track(1, math.inf, 0))) == "nonfinite"
     assert Objects().problem(scene(*[track(i, i, 0) for i in range(1001)])) == "range"
+    impossible = replace(track(1, 10, 0), covariance=np.diag([-1.0, 1.0, 1.0, 1.0, 1.0]))
+    assert Objects().problem(scene(impossible)) == "range"
     assert Objects().problem(CLOSE) == ""
 
 
