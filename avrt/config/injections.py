@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 COUNT_MAX = 1_000_000
+AWAY_MAX = 1000.0
+"""Metres: of a place from the vehicle."""
 KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "source": {
         "drop": (),
@@ -69,6 +71,9 @@ KINDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "flip": (),
         "slow": ("factor",),
         "weights": ("bit",),
+        "ghost": ("by", "aside"),
+        "miss": ("by", "aside"),
+        "swerve": ("by",),
     },
     "device": {"lost": (), "slow": ("factor",), "flap": ("up", "down"), "wrong": ("by",)},
 }
@@ -93,6 +98,9 @@ NUMBERS: Mapping[str, tuple[float, float]] = {
     "edge": (0, 1000),
     "turn": (-180, 180),
     "ghosts": (1, 100_000),
+    "ghost": (-AWAY_MAX, AWAY_MAX),
+    "miss": (-AWAY_MAX, AWAY_MAX),
+    "swerve": (-10, 10),
 }
 """Where `by` is a number and no time, and from where to where."""
 
@@ -162,7 +170,7 @@ def _check_amounts(node: Node, given: Mapping[str, Node], wanted: tuple[str, ...
     for name in AMOUNTS:
         if name in given and name not in wanted:
             raise given[name].fail(f"it takes no {name!r} here; remove it")
-        if name in wanted and name not in given and name not in DRAWN:
+        if name in wanted and name not in given and name not in MAY_LACK:
             raise node.fail(f'{name!r} is missing; add it, such as "{name}: {AMOUNTS[name]}"')
 
 
@@ -181,12 +189,20 @@ def _amount(node: Node, kind: str) -> float:
     """Return how far: a number for a value, ns for a time."""
     if kind not in NUMBERS:
         return float(shift(node) if kind == "stamp" else above_zero(node))
-    least, most = NUMBERS[kind]
+    return _number(node, *NUMBERS[kind])
+
+
+def _number(node: Node, least: float, most: float) -> float:
     found = float(node.text) if type(node.value) in {int, float} else math.nan
     if not least <= found <= most:
         ends = "" if least == -math.inf else f" from {least:g} to {most:,.0f}"
         raise node.fail(f'expected a number{ends}, such as "3", found {node.shown}')
     return found
+
+
+def _aside(node: Node) -> float:
+    """Return how far to the left, metres."""
+    return _number(node, -AWAY_MAX, AWAY_MAX)
 
 
 def _value(node: Node) -> object:
@@ -214,10 +230,10 @@ def _bit(node: Node) -> int:
 
 
 AMOUNTS: Mapping[str, str] = {
-    "by": "3", "with": "radar", "share": "2 %", "factor": "3", "bit": "0", "up": "6 s",
-    "down": "1 s",
+    "by": "3", "aside": "3", "with": "radar", "share": "2 %", "factor": "3", "bit": "0",
+    "up": "6 s", "down": "1 s",
 }  # fmt: skip
-DRAWN = frozenset(("share", "bit"))  # may be left out
+MAY_LACK = frozenset(("aside", "share", "bit"))
 BITS_MAX = 64
 KIND_NAMES = tuple(dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
 FAULT_KEYS = (
@@ -249,6 +265,13 @@ FAULT_KEYS = (
         shape={"anyOf": [DURATION, {"type": "number"}]},
     ),
     Key("with", "other", text, about="the source whose messages come in place of its own"),
+    Key(
+        "aside",
+        "aside",
+        _aside,
+        about="of a place `by` metres ahead: how far to the left, metres; 0 unless given",
+        shape={"type": "number", "minimum": -AWAY_MAX, "maximum": AWAY_MAX},
+    ),
     Key("share", "share", _share, about="which part of the numbers", shape=TEXT),
     Key(
         "factor",

@@ -224,18 +224,20 @@ class Ballots:
         """Return the handle of what is selected, of a new message if need be."""
         if answer.held:
             return self._keep(replace(self._accepted[question.stage][1], degraded=True))
-        if answer.choice is not None:
-            chosen = ends[answer.choice]
-            assert chosen.draft is not None
-            self._accept(question, chosen.draft)
-            return chosen.handle
-        if answer.merged is None:
+        chosen = None if answer.choice is None else ends[answer.choice]
+        if chosen is None and answer.merged is None:
             return None
-        some = next(end.draft for end in ends.values() if end.draft is not None)
-        digest = b"" if self._digest is None else self._digest(answer.merged)
-        merged = replace(some, payload=answer.merged, digest=digest)
-        self._accept(question, merged)
-        return self._keep(merged)
+        some = chosen or next(end for end in ends.values() if end.draft is not None)
+        assert some.draft is not None
+        if not answer.is_doubtful:
+            self._accept(question, some.draft)
+            return some.handle
+        made = replace(some.draft, degraded=True)
+        if answer.merged is not None:
+            digest = b"" if self._digest is None else self._digest(answer.merged)
+            made = replace(made, payload=answer.merged, digest=digest)
+        self._accept(question, made)
+        return self._keep(made)
 
     def _accept(self, question: Vote, draft: Draft) -> None:
         """Keep what may be held: the newest, and nothing of a clock that has begun anew since."""

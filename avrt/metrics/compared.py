@@ -5,7 +5,8 @@ stamp may jitter. One is
 * good, if it is what the golden run published for that time, or rests on newer inputs;
 * other, if it was made at a level of the ladder that runs its stage, or one before it, in another
   way: it is not compared, and counts as good;
-* less, if it says so itself: held, made without an input, or resting on older inputs;
+* less, if it says so itself: held, made without an input, agreed on by too few copies, or resting
+  on older inputs;
 * wrong, if it rests on the same inputs and its payload differs beyond what its kind allows, or if
   its stamps are of a time that the golden run has no output of, or that has not come yet;
 * lost, if it is one that the golden run published and that is missing, while its stage runs as it

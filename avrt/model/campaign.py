@@ -22,7 +22,7 @@ Kind = Literal[
     "second", "frame_id", "cross",
     "fill", "cover", "shrink", "points", "edge", "turn", "sector", "shuffle", "underflow", "ghosts",
     "nan", "flip", "raise", "voter", "memory", "no_memory", "never", "wrong", "slow",
-    "weights", "lost", "flap",
+    "weights", "ghost", "miss", "swerve", "lost", "flap",
 ]  # fmt: skip
 Outcome = Literal[
     "masked", "recovered", "degraded", "safe_stop", "silent_corruption", "hang", "crash"
@@ -52,6 +52,7 @@ class Injection:
         other: the source whose messages come in place of its own.
         by: how far a stamp moves or a message comes late, ns; what is added to a wrong value; a
             grey level, a count or a distance in metres.
+        aside: of a place `by` metres ahead of the vehicle, how far to the left, metres.
         share: which part of the numbers becomes NaN, or of a reading is missing.
         factor: how many times as long a job takes.
         bit: of an element of the weights, counted from the lowest; None draws one of its sign and
@@ -69,6 +70,7 @@ class Injection:
     count: int = 1
     other: str = ""
     by: float = 0.0
+    aside: float = 0.0
     share: float = 1.0
     factor: float = 1.0
     bit: int | None = None

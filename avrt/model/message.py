@@ -57,7 +57,8 @@ class Message(Generic[PayloadT_co]):
 
     Attributes:
         origins: per source, the oldest and newest capture time this message rests on.
-        degraded: it was made without an input that it would normally have.
+        degraded: it was made without an input that it would normally have, or too few copies of its
+            stage agree on it.
         speculative: it may still be withdrawn.
         digest: of the payload when it was published, for its readers to check; empty where nobody
             is to. Not part of what a record holds.

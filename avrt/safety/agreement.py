@@ -34,6 +34,9 @@ class Agreement(Protocol):
     def settle(self, payloads: Sequence[object]) -> object | None:
         """Return what is safest where no two agree: one of them or a merge; None if nothing is."""
 
+    def completed(self, selected: object, others: Sequence[object]) -> object | None:
+        """Return what is selected with what must not be lost of others; None if nothing is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
@@ -55,6 +58,9 @@ class Tolerance:
 
     def settle(self, payloads: Sequence[object]) -> None:
         del payloads
+
+    def completed(self, selected: object, others: Sequence[object]) -> None:
+        del selected, others
 
 
 EXACT = Tolerance(0.0, 0.0)
@@ -100,6 +106,9 @@ class Scalar:
             case _:
                 return None
 
+    def completed(self, selected: object, others: Sequence[object]) -> None:
+        del selected, others
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -120,3 +129,6 @@ class Choice:
 
     def settle(self, payloads: Sequence[object]) -> object | None:
         return min(payloads, key=self.order.index) if self.order else None
+
+    def completed(self, selected: object, others: Sequence[object]) -> None:
+        del selected, others

@@ -135,3 +135,6 @@ class _Open:
 
     def settle(self, payloads: Sequence[object]) -> object | None:
         return self._agreement.settle(payloads)
+
+    def completed(self, selected: object, others: Sequence[object]) -> None:
+        del selected, others

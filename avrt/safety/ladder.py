@@ -10,7 +10,7 @@ minimal-risk plan, which needs none.
 | failing: votes in a row undecided, or too old an output | the last level                  |
 | devices: fewer are healthy than the level needs         | the first that they suffice for |
 | overload: its bucket is full, and is empty then         | one level down                  |
-| faults: jobs fail at this level                         | one level down                  |
+| faults: jobs fail here, or weak majorities decide       | one level down                  |
 | clear: nothing forbids the level above for long enough  | one level up                    |
 
 * Down may skip levels; the worst cause of a tick counts. Up is one level at a time.
@@ -63,7 +63,8 @@ class Health:
     Attributes:
         devices: how many are healthy.
         overload: deadlines are missed beyond what the stages allow, or there is too much work.
-        faults: jobs of this level end in faults, or for want of memory.
+        faults: jobs of this level end in faults, or for want of memory, or are decided over by
+            copies that share a fault.
         failing: votes in a row without a decision, the most of all critical stages.
         age_ns: of the last accepted critical output.
         admits: whether the level above would meet its deadlines under the present load.

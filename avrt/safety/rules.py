@@ -119,6 +119,11 @@ class Contained:
             found = guarded(lambda: self._agreement.settle(payloads), INTERRUPTS)
         return None if isinstance(found, FaultError) else found
 
+    def completed(self, selected: object, others: Sequence[object]) -> object | None:
+        with np.errstate(all="ignore"):
+            found = guarded(lambda: self._agreement.completed(selected, others), INTERRUPTS)
+        return None if isinstance(found, FaultError) else found
+
 
 class ByKind:
     """Object lists and plans by what they mean, everything else number by number."""
@@ -137,6 +142,10 @@ class ByKind:
     def settle(self, payloads: Sequence[object]) -> object | None:
         kinds = {type(payload) for payload in payloads}
         return self._for(payloads[0]).settle(payloads) if len(kinds) == 1 else None
+
+    def completed(self, selected: object, others: Sequence[object]) -> object | None:
+        alike = [payload for payload in others if type(payload) is type(selected)]
+        return self._for(selected).completed(selected, alike)
 
     def _for(self, payload: object) -> Agreement:
         match payload:

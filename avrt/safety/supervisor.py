@@ -8,7 +8,8 @@ verifies from its journal alone. Equal calls of the kernel give equal requests i
   has proved itself (`avrt.drivers.probation`).
 * Overload: many of the last activations of a critical stage at this level (`windows`) were late, or
   were not done for want of time. What had no input, or was lost, tells nothing of the load.
-* Faults: likewise that many of them failed, or a job of any stage found no memory twice.
+* Faults: likewise that many of them failed, or were decided by copies that share a fault while
+  another one objected (`weak_majority`); or a job of any stage found no memory twice.
 * Failing: votes in a row of a critical stage in which nothing was accepted, or the safest of three
   or more outputs of which no two agreed.
 * Age: since the last accepted output of a critical stage that runs, from its first one on.
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 TICK_NS = 10 * NS_PER_MS
 RATIOS_KEPT = 20
-NO_MAJORITY = "no_majority"
+NO_MAJORITY, WEAK_MAJORITY = "no_majority", "weak_majority"
 FAILURES = frozenset(("failure", "hang"))
 FOR_WANT_OF_TIME = frozenset(
     (
@@ -86,7 +87,7 @@ class Supervisor:
         self._critical = critical_stages(spec)
         self._counted = frozenset(spec.ladder.devices)
         self._lost: set[str] = set()
-        self._misses, self._failures = (self._demand.windows() for _ in range(2))
+        self._misses, self._failures, self._weak = (self._demand.windows() for _ in range(3))
         self._lacks_memory = False
         self._ratios: dict[str, deque[float]] = {}
         self._missed: set[int] = set()
@@ -187,10 +188,11 @@ class Supervisor:
             return
         if vote.accepted:
             self._accepted_ns[vote.stage] = at_ns
-        if vote.accepted and vote.verdict != NO_MAJORITY:
-            self._undecided[vote.stage] = 0
-        elif vote.verdict != SUPERSEDED:
-            self._undecided[vote.stage] += 1
+        if vote.verdict == SUPERSEDED:
+            return
+        self._weak.ended(vote.stage, is_bad=vote.verdict == WEAK_MAJORITY)
+        is_decided = vote.accepted and vote.verdict != NO_MAJORITY
+        self._undecided[vote.stage] = 0 if is_decided else self._undecided[vote.stage] + 1
 
     # What it makes of it
 
@@ -201,7 +203,7 @@ class Supervisor:
         return Health(
             devices=len(self._counted - self._lost),
             overload=self._misses.are_many,
-            faults=self._failures.are_many or self._lacks_memory,
+            faults=self._failures.are_many or self._weak.are_many or self._lacks_memory,
             failing=max(undecided, default=0),
             age_ns=max(ages, default=0),
             admits=self._has_room_above(),
@@ -222,7 +224,7 @@ class Supervisor:
         """Judge a level by what happens at it; what begins to run has yet to say something."""
         self._since_ns = at_ns
         demand = self._demand
-        self._misses, self._failures = (demand.windows() for _ in range(2))
+        self._misses, self._failures, self._weak = (demand.windows() for _ in range(3))
         self._lacks_memory = False
         for stage in demand.stages.difference(ran):
             if stage in self._undecided:

@@ -106,6 +106,9 @@ class Trajectory:
         t = np.arange(0.0, NEAR_SECONDS + SAME_SECONDS, STEP_SECONDS)
         return min(plans, key=lambda plan: float(_at(plan, t)[:, 2].mean()), default=None)
 
+    def completed(self, selected: object, others: Sequence[object]) -> None:
+        del selected, others
+
 
 def _at(plan: Plan, t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return x, y, speed, acceleration, yaw and curvature at these times, `(S, 6) float64`."""

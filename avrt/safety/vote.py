@@ -2,7 +2,8 @@
 
 Ballots that abstain never count as values: a NaN in a median of three makes the output NaN. Of the
 others, the one with which most agree is selected (of equals the one nearest to its supporters, then
-the lowest number): always a whole output of a real replica, never a mean.
+the lowest number): always a whole output of a real replica, never a mean. What must not be lost of
+those that disagree goes with it (`Agreement.completed`: an object in the way of the vehicle).
 
 | at the last time to decide              | verdict         | output                   |
 |-----------------------------------------|-----------------|--------------------------|
@@ -21,7 +22,8 @@ Arbitration: the only one that passes the acceptance test, else what is safest f
 (`Agreement.settle`): both are `arbitrated`, but for the safest of three or more, which remains a
 `no_majority`: it has an output, and is not to go on for long. Before the last time everything but
 agreement of enough is `open`. Who was wrong gets points of blame: 1 for a wrong, non-finite or
-malformed output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell.
+malformed output, 0.5 for a late one, 3 for a crash, 0.25 where nobody can tell. Who objects to a
+pair of one domain gets none: quarantined for it, it would leave the pair to itself.
 """
 
 from __future__ import annotations
@@ -66,6 +68,8 @@ BLAME: Mapping[Abstains, float] = MappingProxyType(
     }
 )
 WRONG, UNCLEAR = 1.0, 0.25
+DOUBTFUL: frozenset[Verdict] = frozenset(("weak_majority", "arbitrated", "no_majority"))
+"""Verdicts that may have an output, with which too few agree that do not share a fault."""
 PAIR = 2
 
 
@@ -110,7 +114,7 @@ class Decision:
 
     Attributes:
         choice: the replica whose output is selected, or None.
-        merged: a declared merge that is selected in its place, or None.
+        merged: a declared merge that is published in its place, or None.
         blame: points by replica.
         is_chain: the outputs agree one with the next and not all with each other: the tolerance is
             too small for what healthy replicas differ by.
@@ -143,18 +147,22 @@ def decide(
         return _without_quorum(ballots, valid, rules, previous) if is_last else OPEN
     leader = support[0]
     accepts = rules.accept is None or rules.accept(leader.payload, previous)
-    if _is_weak(support, valid, rules, is_last=is_last):
+    is_weak = _is_weak(support, valid, rules, is_last=is_last)
+    if is_weak:
         if not is_last:
             return OPEN
         if rules.accept is None or not accepts:
             return _arbitrate(ballots, valid, rules, previous)
-        return Decision("weak_majority", leader.replica, blame=_blame(ballots, support))
-    if not accepts:
+    elif not accepts:
         blame = _blame(ballots, support)
         return Decision("rejected", blame=blame) if is_last else OPEN
+    others = [ballot.payload for ballot in valid if ballot is not leader]
+    merged = rules.agreement.completed(leader.payload, others)
+    if is_weak:
+        return Decision("weak_majority", leader.replica, merged, _blame(ballots, valid))
     verdict = _verdict(len(support), len(valid), len(rules.domains), is_chain=is_chain)
     found = _blame(ballots, support) if is_last else {}
-    return Decision(verdict, leader.replica, blame=found, is_chain=is_chain)
+    return Decision(verdict, leader.replica, merged, found, is_chain=is_chain)
 
 
 def _support(valid: Sequence[Ballot], agreement: Agreement) -> tuple[list[Ballot], bool]:

@@ -12,17 +12,17 @@ was wrong, late or missing is judged when the vote is over.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from avrt.safety.replicas import Replicas
-from avrt.safety.vote import BLAME, FAILED, OPEN, WRONG, Ballot, decide
+from avrt.safety.vote import BLAME, DOUBTFUL, FAILED, OPEN, WRONG, Ballot, decide
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from avrt.model.commands import VoteAt
-    from avrt.safety.vote import Abstains, Decision, Rules
+    from avrt.safety.vote import Abstains, Decision, Rules, Verdict
 
 HOLD_FRAMES = 2
 HOLD_NS = 100 * NS_PER_MS
@@ -35,18 +35,23 @@ class Answer:
     Attributes:
         verdict: of `avrt.safety.vote`; "" where the vote was decided before.
         choice: the replica whose output is selected, or None.
-        merged: a declared merge that is selected in its place, or None.
+        merged: a declared merge that is published in its place, or None.
         held: the last accepted output is to be published once more.
         blamed: replicas that were wrong, late or missing; told when the vote is over.
         quarantined: those of them whose output does not count from now on.
     """
 
-    verdict: str
+    verdict: Verdict | Literal[""]
     choice: int | None = None
     merged: object | None = None
     held: bool = False
     blamed: tuple[int, ...] = ()
     quarantined: tuple[int, ...] = ()
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its output is not one with which enough agree: readers are to be told so."""
+        return self.held or self.merged is not None or self.verdict in DOUBTFUL
 
 
 @dataclass(slots=True)
@@ -54,7 +59,8 @@ class _Decided:
     """A vote that is decided and not over.
 
     Attributes:
-        accepted: the selected payload, or None.
+        accepted: the selected payload, or None: a replica's where one is selected, also where it is
+            published with what must not be lost of others.
         missing: replicas that had not answered at the last time to decide.
     """
 
@@ -217,6 +223,6 @@ class Voter:
             return decided.decision.blame.get(ballot.replica, 0.0)
         near = self._rules.agreement.distance(ballot.payload, decided.accepted) <= 1
         late = BLAME["late"] if ballot.is_late or ballot.replica in decided.missing else 0.0
-        if decided.decision.verdict in {"arbitrated", "no_majority"}:
+        if decided.decision.verdict in DOUBTFUL:
             return max(late, decided.decision.blame.get(ballot.replica, 0.0))
         return late if near else WRONG

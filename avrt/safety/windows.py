@@ -33,7 +33,11 @@ class Windows:
         """Take in one job, the only one of its release or one copy of several."""
         copies = self._copies.get(stage)
         if copies is None or copies.settles(release_ns, is_bad=is_bad):
-            self._last.setdefault(stage, deque(maxlen=WINDOW_ACTIVATIONS)).append(is_bad)
+            self.ended(stage, is_bad=is_bad)
+
+    def ended(self, stage: str, *, is_bad: bool) -> None:
+        """Take in a whole activation."""
+        self._last.setdefault(stage, deque(maxlen=WINDOW_ACTIVATIONS)).append(is_bad)
 
     @property
     def are_many(self) -> bool:

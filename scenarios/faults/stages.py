@@ -39,6 +39,17 @@ def solved(targets: Message[Targets]) -> float:
     return float(min(CRUISE, speeds.min(initial=CRUISE)))
 
 
+class Tested(Stage):
+    """The same, and a test of what is decided: nobody may go faster than on a free road."""
+
+    def process(self, targets: Message[Targets]) -> float:
+        return solved(targets)
+
+    def accepts(self, output: float, previous: float | None) -> bool:
+        del previous
+        return 0.0 <= output <= CRUISE
+
+
 def searched(targets: Message[Targets]) -> float:
     """Bisection, target by target, from the last one to the first."""
     permitted = CRUISE

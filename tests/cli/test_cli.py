@@ -3,6 +3,7 @@
 import shutil
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 
 from avrt import cli
@@ -164,6 +165,36 @@ def test_a_stage_that_cannot_warm_up_is_the_users_fault(call, write_pipeline, ma
     done = call("replay", make_drive(1), "-p", path)
     assert done.code == 2
     assert "small.yaml:6: stages.it.run: warm() failed: OSError: no weights" in only_line(done.err)
+
+
+@pytest.mark.parametrize(
+    ("command", "place"), [("replay", "small.yaml:6: stages.it"), ("inject", "stages.it")]
+)
+def test_two_copies_with_another_file_of_weights_are_refused(
+    command, place, call, write_pipeline, make_drive, tmp_path
+):
+    """Row B8: the file is swapped once the first copy was made; two of three have the same one."""
+    more = ", redundancy: {copies: 3, one_domain: true}"
+    path = write_pipeline(run="swapped.py:Table", more=more)
+    names = [tmp_path / "right.npy", tmp_path / "wrong.npy"]
+    for name, content in zip(names, (1.0, 2.0), strict=True):
+        np.save(name, np.full(4, content))
+    (tmp_path / "swapped.py").write_text(
+        f"import avrt, numpy\nleft = [{str(names[1])!r}] * 2 + [{str(names[0])!r}]\n"
+        "class Table(avrt.Stage):\n"
+        "  def __init__(self): self.table = numpy.load(left.pop())\n"
+        "  def weight_arrays(self): return [self.table]\n"
+        "  def process(self, cloud): return 1\n"
+    )
+    log = make_drive(2)
+    campaign = tmp_path / "campaign.yaml"
+    fault = "{where: stage.it.0, what: nan, frame: 1}"
+    rows = f"rows: {{B4: {{about: it, faults: [{fault}]}}}}"
+    campaign.write_text(f"campaign: c\npipeline: small.yaml\nlog: {log.name}\n{rows}\n")
+    done = call("inject", campaign) if command == "inject" else call("replay", log, "-p", path)
+    assert done.code == 2
+    assert place in only_line(done.err)
+    assert "it.0 and it.1 run the same code with different weights: 32 bytes, CRC32 " in done.err
 
 
 @pytest.mark.parametrize("content", [None, "", "a: [", "\0", "- 1", b"\xff\xfe"], ids=range(6))

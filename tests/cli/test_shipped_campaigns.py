@@ -12,7 +12,10 @@ from avrt.units import duration_ns
 
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs" / "fault_tolerance.md").read_text(encoding="utf-8")
-CAMPAIGNS = ("clocks", "copies", "devices", "eyes", "gaps", "planner", "sensors", "turned")
+CAMPAIGNS = (
+    "clocks", "copies", "devices", "eyes", "gaps", "objects", "pair", "planner", "sensors",
+    "turned",
+)  # fmt: skip
 
 
 def rows_of(campaign):
@@ -29,6 +32,7 @@ def rows_of(campaign):
 def test_there_are_tables():
     assert len(rows_of("copies")) > 4
     assert len(rows_of("devices")) > 2
+    assert len(rows_of("pair")) == len(rows_of("objects")) == 4
 
 
 @pytest.mark.slow

@@ -175,6 +175,18 @@ def test_a_fault_hits_messages_by_number_or_by_time(load):
             "{A: {about: it, faults: [{where: stage.see, what: flip, frame: 1, bit: 3}]}}",
             "it takes no 'bit' here; remove it",
         ),
+        (
+            "{A: {about: it, faults: [{where: stage.see, what: ghost, frame: 1, aside: 3}]}}",
+            "'by' is missing; add it",
+        ),
+        (
+            "{A: {about: it, faults: [{where: stage.see, what: miss, at: 1 s, by: 3, aside: 2m}]}}",
+            "expected a number from -1000 to 1,000, such as \"3\", found '2m'",
+        ),
+        (
+            "{A: {about: it, faults: [{where: stage.see, what: swerve, frame: 1, by: 11}]}}",
+            "expected a number from -10 to 10",
+        ),
         (f"{{A: {{{ROW}, expect: {{outcome: []}}}}}}", "expected at least one"),
         (f"{{A: {{{ROW}, expect: {{outcome: maskd}}}}}}", "did you mean 'masked'?"),
         (f"{{A: {{{ROW}, expect: {{detect: none}}}}}}", "expected a mapping with keys such as by"),

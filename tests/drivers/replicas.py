@@ -79,6 +79,17 @@ class Counting(Stage):
         self.count = state
 
 
+class Trusting(Stage):
+    """Is wrong at times; its acceptance test passes all."""
+
+    def process(self, cloud):
+        return wrong_at_times(cloud)
+
+    def accepts(self, output, previous):
+        del output, previous
+        return True
+
+
 class Booming(Counting):
     """Has an acceptance test that raises."""
 

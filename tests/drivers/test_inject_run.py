@@ -189,6 +189,11 @@ def test_a_row_fails_when_its_fault_hits_nothing(came_of):
     assert came_of(of_stage("plan", "raise", frame=99)).unmet == ("1 of its faults hit nothing",)
 
 
+@pytest.mark.parametrize("kind", ["ghost", "miss", "swerve"])
+def test_a_row_fails_when_its_output_is_no_list_or_plan(came_of, kind):
+    assert came_of(of_stage("plan", kind, by=3.0)).unmet == ("1 of its faults hit nothing",)
+
+
 def test_a_row_fails_when_the_drive_ends_before_a_hang_could_be_told(came_of):
     assert came_of(of_stage("plan", "never", frame=5)).judged.outcome == "hang"
     found = came_of(of_stage("plan", "never", frame=6))

@@ -93,6 +93,19 @@ def test_one_bad_replica_changes_no_output_and_is_quarantined(voted, outputs, vo
     assert {task for record in told for task in record.blamed} == {f"see.{place}"}
 
 
+def test_a_pair_of_one_code_that_another_contradicts_says_that_it_is_less(voted, outputs, votes):
+    runs = ["replicas:Trusting", "replicas:Trusting", "replicas:right"]
+    _, expected, _ = outputs(voted(RIGHT))
+    _, seen, planned = outputs(voted(runs))
+    assert verdicts(votes())[3:6] == ["weak_majority"] * 3
+    assert not any(record.blamed for record in votes())
+    assert [message.degraded for message in seen] == [False] * 3 + [True] * 3 + [False] * 2
+    assert [message.payload[1] for message in planned] == [message.degraded for message in seen]
+    for found, wanted in zip(seen, expected, strict=True):
+        assert found.payload["sum"] == pytest.approx(wanted.payload["sum"] + found.degraded)
+        assert (found.stamp.capture_ns, found.origins) == (wanted.stamp.capture_ns, wanted.origins)
+
+
 def test_without_a_majority_the_last_output_is_held_for_two_frames(voted, outputs, votes):
     runs = ["replicas:right", "replicas:wrong_at_times", "replicas:worse_at_times"]
     _, seen, planned = outputs(voted(runs))

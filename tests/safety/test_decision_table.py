@@ -1,14 +1,18 @@
 """The table of decisions, one situation a row, and what holds for all votes."""
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
+from driven import plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from avrt.drivers.inject.edits import swerved
 from avrt.safety.agreement import Choice, Scalar, Tolerance
+from avrt.safety.trajectory import Trajectory
 from avrt.safety.vote import OPEN, Ballot, Rules, decide
 
 NAN = math.nan
@@ -78,7 +82,7 @@ TABLE = [
         {"domains": PAIR_AND_ONE, "accept": below_100},
         "weak_majority",
         0,
-        {2: 1.0},
+        {},
     ),
     (
         "a pair of one domain without a test",
@@ -220,6 +224,31 @@ def test_the_output_is_always_one_of_a_valid_replica_and_order_changes_nothing(
     for replica, points in found.blame.items():
         assert 0 <= replica < len(values)
         assert points > 0
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from([-1, 1]), st.floats(2.5, 3.5)), min_size=2, max_size=5))
+def test_of_plans_that_pass_on_two_sides_one_is_selected_whole(ways):
+    """A thing of 4 m by 2 m stands 30 m ahead; the mean of two that pass it may not pass it."""
+    plans = [swerved(plan(), side * aside) for side, aside in ways]
+    made = rules(("a",) * len(plans), Trajectory(), quorum=len(plans) // 2 + 1)
+    found = decide(ballots(*plans), made, None, is_last=True)
+    assert found.merged is None
+    assert clearance(plans[found.choice]) >= min(map(clearance, plans)) > 0
+    if found.verdict in {"unanimous", "majority", "majority_of_two"}:
+        side = ways[found.choice][0]
+        assert sum(other == side for other, _ in ways) >= made.quorum
+
+
+def test_the_mean_of_plans_that_pass_on_two_sides_hits():
+    left, right = swerved(plan(), 3.0), swerved(plan(), -3.0)
+    assert clearance(replace(left, xy=(left.xy + right.xy) / 2)) == 0
+
+
+def clearance(driven):
+    """Return the distance of a plan's points, from 28 m to 32 m ahead, to what is 1 m aside."""
+    near = driven.xy[np.abs(driven.xy[:, 0] - 30) <= 2]
+    return max(0.0, float((np.abs(near[:, 1]) - 1).min()))
 
 
 @settings(max_examples=100)

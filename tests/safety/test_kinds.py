@@ -6,34 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from driven import plan, scene, track
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from avrt.payload import Box, Plan, PlanCause, Track, Tracks
+from avrt.payload import Box, PlanCause
+from avrt.safety import objects
 from avrt.safety.agreement import EXACT, Choice, Scalar, Tolerance
 from avrt.safety.objects import NEW_IDS, Objects
 from avrt.safety.trajectory import Trajectory
-
-
-def track(number, x, y, label="car", vx=0.0):
-    box = Box(x, y, 0.8, 4.0, 1.8, 1.6, 0.0)
-    none = np.zeros((0, 3), np.float32)
-    eye = np.eye(5)
-    return Track(number, label, box, vx, 0.0, 0.0, eye, 1.0, 9, 0, True, ("lidar",), x - 2, none)
-
-
-def scene(*tracks):
-    return Tracks(tuple(tracks), 10.0)
-
-
-def plan(speed=10.0, braking=0.0, aside=0.0, kind="cruise"):
-    t = np.arange(21) / 4
-    v = np.maximum(speed - braking * t, 0.0)
-    x = np.concatenate([[0.0], np.cumsum((v[1:] + v[:-1]) / 2 * 0.25)])
-    y = aside * np.clip(t / 5, 0, 1) ** 2
-    zero = np.zeros_like(t)
-    return Plan(t, np.stack([x, y], axis=1), zero, v, zero - braking, zero, kind, None, None)
-
 
 # Structures
 
@@ -171,6 +152,60 @@ def test_where_no_two_agree_every_object_is_kept_once():
     c = scene(track(9, 20.1, -5, "pedestrian"))
     merged = Objects().settle([a, b, c])
     assert [t.id for t in merged.objects] == [1, 2, NEW_IDS + 6]
+    assert [t.existence for t in merged.objects] == [2 / 3, 1 / 3, 2 / 3]
+
+
+def test_what_only_others_show_is_kept_where_it_is_in_the_way():
+    pair = scene(track(1, 10, 0), track(2, 30, 4))
+    third = scene(track(1, 10, 0), track(7, 20, 1), track(8, 20, 9), track(9, 70, 0))
+    kept = Objects().completed(pair, [pair, third])
+    assert kept.objects[:2] == pair.objects
+    assert [(t.id, t.box.x, t.existence) for t in kept.objects[2:]] == [
+        (2 * NEW_IDS + 7, 20, 1 / 3)
+    ]
+
+
+def test_what_several_of_the_others_show_is_kept_once():
+    two = [scene(track(5, 20, 0)), scene(track(6, 20.2, 0))]
+    kept = Objects().completed(scene(), [scene(), scene(), *two])
+    assert [(t.id, t.existence) for t in kept.objects] == [(3 * NEW_IDS + 5, 2 / 5)]
+
+
+def test_what_others_show_in_another_way_is_no_other_thing():
+    pair = scene(track(1, 10, 0))
+    for keys in ({"confirmed": False}, {"covariance": 9 * np.eye(5)}, {"nearest_x": 90.0}):
+        third = scene(replace(track(1, 10, 0), **keys))
+        assert Objects().distance(pair, third) == math.inf
+        assert Objects().completed(pair, [pair, third]) is None
+
+
+def test_no_more_is_kept_than_a_list_may_hold(monkeypatch):
+    monkeypatch.setattr(objects, "OBJECTS_MAX", 3)
+    pair = scene(track(1, 5, 20), track(2, 15, 20))
+    third = scene(*[track(i, 50 - 10 * i, 0) for i in range(3)])
+    (*_, nearest) = Objects().completed(pair, [pair, third]).objects
+    assert nearest.box.x == 30
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_nothing_in_the_way_is_lost_and_nothing_that_nobody_shows_is_kept(data):
+    places = st.tuples(st.integers(-1, 7), st.integers(-2, 2))
+    lists = [
+        scene(*[track(100 * copy + i, 10.0 * x, 4.0 * y) for i, (x, y) in enumerate(own)])
+        for copy, own in enumerate(
+            data.draw(st.lists(st.sets(places, max_size=4), min_size=2, max_size=4))
+        )
+    ]
+    selected, *others = lists
+    kept = Objects().completed(selected, others)
+    shown = {(t.box.x, t.box.y) for one in lists for t in one.objects}
+    in_the_way = {(x, y) for x, y in shown if 0 <= x <= 60 and abs(y) <= 2.5}
+    published = [(t.box.x, t.box.y) for t in (kept or selected).objects]
+    own = [(t.box.x, t.box.y) for t in selected.objects]
+    assert sorted(published) == sorted({*own, *in_the_way})
+    assert (kept is None) == (published == own)
+    assert len({t.id for t in (kept or selected).objects}) == len(published)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +216,9 @@ def test_where_no_two_agree_every_object_is_kept_once():
         {"closing_speed": -50.0},
         {"box": Box(10.0, 0.0, 0.8, 9.0, 1.8, 1.6, 0.0)},
         {"box": Box(10.0, 0.0, 0.8, 4.0, 1.8, 1.6, 1.5)},
+        {"covariance": np.diag([1.0, 4.0, 1.0, 1.0, 1.0])},
+        {"covariance": np.diag([1.0, 1e300, 1.0, 1.0, 1.0])},
+        {"covariance": np.eye(5) + np.eye(5, k=2)},
     ],
 )
 def test_whatever_a_planner_reads_of_a_track_must_agree(keys):
@@ -199,6 +237,12 @@ def test_no_number_of_a_track_may_be_none(key):
     assert Objects().problem(spoilt) == "nonfinite"
 
 
+def test_of_three_lists_that_agree_the_odd_one_is_the_furthest():
+    right = scene(track(1, 10, 0), track(2, 30, 4))
+    odd = scene(track(1, 10, 0), replace(track(2, 30, 4), covariance=1.1 * np.eye(5)))
+    assert Objects().distance(right, right) == 0 < Objects().distance(right, odd) <= 1
+
+
 def test_lists_agree_alike_in_both_directions():
     a, b = scene(track(1, 30.0, 9.0)), scene(track(1, 31.55, 9.0))
     assert Objects().distance(a, b) == Objects().distance(b, a)
@@ -208,6 +252,8 @@ def test_lists_that_cannot_be_voted_for_are_told():
     assert Objects().problem([1]) == "schema"
     assert Objects().problem(scene(track(1, math.inf, 0))) == "nonfinite"
     assert Objects().problem(scene(*[track(i, i, 0) for i in range(1001)])) == "range"
+    impossible = replace(track(1, 10, 0), covariance=np.diag([-1.0, 1.0, 1.0, 1.0, 1.0]))
+    assert Objects().problem(scene(impossible)) == "range"
     assert Objects().problem(CLOSE) == ""
 
 

@@ -201,6 +201,7 @@ def test_two_votes_in_a_row_without_an_output_lead_to_the_last_level():
         (["no_majority", "no_majority"], [("stop", "failing")]),
         (["no_majority", "majority", "no_majority"], []),
         (["arbitrated", "arbitrated"], []),
+        (["weak_majority", "weak_majority"], []),
     ],
 )
 def test_the_safest_of_three_of_which_no_two_agree_is_good_for_one_frame(verdicts, requests):
@@ -209,6 +210,21 @@ def test_the_safest_of_three_of_which_no_two_agree_is_good_for_one_frame(verdict
         run.tell(VoteRecord(index, "see", index * PERIOD_NS, verdict, accepted=True))
         run.until((index + 1) * PERIOD_NS + 5 * NS_PER_MS)
     assert [request[1:] for request in run.requests] == requests
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "requests"),
+    [(2, 0, ["light", "stop"]), (2, 7, ["light"]), (2, 8, []), (0, 0, [])],
+)
+def test_three_weak_majorities_in_ten_votes_lead_one_level_down(before, between, requests):
+    """Each level is judged by its own votes: three more at `light` lead further down."""
+    run = Run(make_spec(redundancy={"copies": 3, "one_domain": True}))
+    verdicts = ["weak_majority"] * before + ["unanimous"] * between + ["weak_majority"]
+    verdicts += ["weak_majority"] * 3 if len(requests) == 2 else []
+    for index, verdict in enumerate(verdicts):
+        run.tell(VoteRecord(index, "see", index * PERIOD_NS, verdict, accepted=True))
+        run.until((index + 1) * PERIOD_NS - 1)
+    assert [request[1:] for request in run.requests] == [(name, "faults") for name in requests]
 
 
 def test_up_needs_room_for_what_jobs_take_now():

@@ -1,10 +1,12 @@
 """What the voter remembers: the accepted output, who was wrong, who is trusted."""
 
 import pytest
+from driven import scene, track
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from avrt.safety.agreement import Scalar
+from avrt.safety.objects import Objects
 from avrt.safety.replicas import SHADOW_FRAMES, Replicas
 from avrt.safety.vote import Ballot, Rules
 from avrt.safety.voter import HOLD_NS, Answer, Voter
@@ -70,6 +72,29 @@ def test_a_decided_vote_stays_so_when_its_judging_fails(voter):
     assert voter.vote(0, ballots(5.0, 5.0), "early", 1).choice == 0
     assert voter.failed(0, "over", 2) == Answer("")
     assert voter.failing == 0
+
+
+def test_what_must_not_be_lost_is_published_with_the_selected_list(voter):
+    """Whose list it is was wrong all the same: quarantined, it adds nothing any more."""
+    voter = Voter(Rules(agreement=Objects(), domains=("a", "b", "c")))
+    seen, more = scene(track(1, 10, 0)), scene(track(1, 10, 0), track(2, 30, 0))
+    for activation in range(3):
+        found = voter.vote(activation, ballots(seen, seen, more), "early", activation)
+        assert (found.verdict, found.choice, len(found.merged.objects)) == ("majority", 0, 2)
+        assert found.is_doubtful
+        told = over(voter, activation, seen, seen, more, at_ns=activation)
+        assert told.blamed == (2,)
+    assert told.quarantined == (2,)
+    found = over(voter, 3, seen, seen, more)
+    assert (found.choice, found.merged, found.is_doubtful) == (0, None, False)
+
+
+def test_what_comes_after_the_decision_adds_nothing():
+    voter = Voter(Rules(agreement=Objects(), domains=("a", "b", "c")))
+    seen, more = scene(track(1, 10, 0)), scene(track(1, 10, 0), track(2, 30, 0))
+    found = voter.vote(0, ballots(seen, seen), "early", 1)
+    assert (found.choice, found.merged, found.is_doubtful) == (0, None, False)
+    assert over(voter, 0, seen, seen, more) == Answer("", blamed=(2,))
 
 
 def test_an_output_that_is_too_old_is_not_held(voter):
@@ -219,3 +244,32 @@ def test_what_is_accepted_was_said_by_a_trusted_replica_and_never_by_a_bad_one(f
             agreeing = [v for v in values if not isinstance(v, str)]
             assert sum(abs(v - values[answer.choice]) <= 1 for v in agreeing) >= 2
         assert not voter._decided
+
+
+def twins(accept):
+    """Return a voter over two replicas of one failure domain and one of another."""
+    return Voter(Rules(agreement=Scalar(absolute=1.0), domains=("a", "a", "b"), accept=accept))
+
+
+def test_who_objects_to_a_pair_of_one_domain_is_never_silenced_for_it():
+    voter = twins(lambda _output, _previous: True)
+    for activation in range(20):
+        assert voter.vote(activation, ballots(5.0, 5.0), "early", 0) == Answer("open")
+        found = over(voter, activation, 5.0, 5.0, 9.0)
+        assert found == Answer("weak_majority", 0)
+        assert found.is_doubtful
+    assert voter.replicas.active == [0, 1, 2]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.tuples(*[st.sampled_from([5.0, 5.5, 9.0, 13.0, "late"])] * 3), max_size=30),
+    st.sampled_from([None, lambda output, _previous: output < 10, lambda *_: True]),
+)
+def test_a_pair_of_one_domain_is_never_told_to_be_right_while_another_objects(frames, accept):
+    voter = twins(accept)
+    for activation, values in enumerate(frames):
+        answer = over(voter, activation, *values)
+        third = values[2]
+        if answer.choice in {0, 1} and not isinstance(third, str) and 2 in voter.replicas.active:
+            assert answer.is_doubtful or abs(third - values[answer.choice]) <= 1

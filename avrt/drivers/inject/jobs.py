@@ -16,6 +16,9 @@ is stamped, published and voted on. A job is hit by its index, or by when it was
 | nan       | a share of the numbers of their output is none                      |
 | repeat    | their output is that of the last job before                         |
 | flip      | one bit of one number of their output is flipped                    |
+| ghost     | their list of objects has one more                                  |
+| miss      | their list of objects has one less                                  |
+| swerve    | their plan takes another way                                        |
 | weights   | one bit of the stage's weights is flipped before each, and stays so |
 | voter     | the voter of their stage raises                                     |
 | slow      | they take `factor` times as long; of a device: all that start on it |
@@ -33,6 +36,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from avrt.drivers.draws import generator
+from avrt.drivers.inject.edits import EDITS, edited
 from avrt.drivers.inject.values import with_added, with_flip, with_nan
 from avrt.drivers.inject.weights import can_flip, flip
 from avrt.drivers.shadows import Shadows
@@ -92,7 +96,7 @@ class TappedWorker(StageWorker):
             for task in stage.task_names
         }
         self._on_bus = [fault for fault in faults if fault.place == "bus"]
-        self._taps = {task: _Tap(task) for task in self._faults}
+        self._taps = {task: _Tap(task, applied) for task in self._faults}
         self._classes = _Classes()
         for name, stage in stages.items():
             task, _, variant = name.partition("@")
@@ -132,7 +136,7 @@ class TappedWorker(StageWorker):
     ) -> Callable[[], None]:
         tap = self._taps[command.task]
         own = [fault for fault in self._hits(command, at_ns) if fault.kind not in TIMES]
-        tap.coming.append((command.index, own))
+        tap.coming.append((command.index, at_ns, own))
 
         def heard(result: Result) -> None:
             tap.coming.popleft()
@@ -175,7 +179,8 @@ class TappedWorker(StageWorker):
         faults = [f for f in self._faults[command.task] if f.covers(command.index, at_ns)]
         found = [fault for fault in faults if tap.can(fault, command.variant)]
         for fault in found:
-            self._applied.note(fault, at_ns)
+            if fault.kind not in EDITS:
+                self._applied.note(fault, at_ns)
         return [*self._at_device(command.device, at_ns), *found]
 
     def _at_device(self, device: str, at_ns: int) -> list[Injection]:
@@ -201,14 +206,16 @@ class _Tap:
     """What is wrong with the calls of one task.
 
     Attributes:
-        coming: of each queued call, the job's index and its faults, the next one first.
+        coming: of each queued call, the job's index, when it was dispatched and its faults, the
+            next one first.
         stages: what is called, by variant.
     """
 
-    def __init__(self, task: str) -> None:
-        self.coming: deque[tuple[int, list[Injection]]] = deque()
+    def __init__(self, task: str, applied: Applied) -> None:
+        self.coming: deque[tuple[int, int, list[Injection]]] = deque()
         self.stages: dict[str, BoundStage] = {}
         self._task = task
+        self._applied = applied
         self._last: object | None = None
         self._tried = -1
 
@@ -218,7 +225,7 @@ class _Tap:
 
     def call(self, stage: BoundStage, process: _Process, inputs: Mapping[str, object]) -> object:
         """Call a stage, and return what the faults of the job make of its output."""
-        index, faults = self.coming[0]
+        index, at_ns, faults = self.coming[0]
         for fault in faults:
             if fault.kind == "weights":
                 rng = generator(fault.seed, f"{fault.kind} {index}")
@@ -233,7 +240,10 @@ class _Tap:
             payload = self._last
         self._last = payload
         for fault in faults:
-            payload = _with(fault, payload, index)
+            made = _with(fault, payload, index)
+            if fault.kind in EDITS and made is not payload:
+                self._applied.note(fault, at_ns)
+            payload = made
         return payload
 
 
@@ -247,7 +257,7 @@ def _with(fault: Injection, payload: object, index: int) -> object:
         case "flip":
             return with_flip(payload, rng)
         case _:
-            return payload
+            return edited(fault, payload)
 
 
 class _Classes:
