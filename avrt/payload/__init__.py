@@ -5,7 +5,6 @@ z forward, x right, y down. Shape letters: N points or objects, S samples of a t
 """
 
 from avrt.payload.cloud import PointCloud
-from avrt.payload.convention import box_of
 from avrt.payload.image import CameraInfo, Image, ImageBoxes, ImageDetections, RoadMask
 from avrt.payload.motion import EgoMotion, Fix, Imu, Speed
 from avrt.payload.objects import Box, Detection, Detections, SensorUse, Track, Tracks
@@ -35,5 +34,4 @@ __all__ = [
     "Tracks",
     "TrueObject",
     "Truth",
-    "box_of",
 ]

@@ -16,7 +16,8 @@ import avrt
 from avrt.errors import SpecError
 from avrt.logs.writer import LogWriter
 from avrt.model.message import Message, Stamp
-from avrt.payload import Box, Detection, Detections, box_of
+from avrt.payload import Box, Detection, Detections
+from avrt.payload.convention import box_of
 from avrt.payload.projection import box_corners
 from avrt.stages.fusion import Tracker, tracking
 from cases import field

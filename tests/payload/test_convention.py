@@ -4,17 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from avrt.errors import SpecError
-from avrt.payload import box_of
+from avrt.payload.convention import box_of
 from avrt.payload.projection import box_corners
 
 SIDES = st.floats(0.1, 30)
 PLACES = st.tuples(*[st.floats(-200, 200)] * 3)
 
 
+@settings(max_examples=30)
 @given(PLACES, SIDES, SIDES, SIDES, st.floats(-10, 10))
 def test_one_box_has_one_outline_in_every_convention(centre, length, width, height, yaw):
     written = {
