@@ -18,15 +18,21 @@ RATE_MIN, RATE_MAX = 1e-3, 1e6
 
 def wall_clock(name: str, rate: float) -> WallClock | None:
     """Return the clock to replay at, None for virtual time."""
-    from avrt.drivers.wall import WallClock  # noqa: PLC0415 - brings torch
-
     if name not in {"virtual", "wall"}:
         raise SpecError(f"expected the clock virtual or wall, found {name!r}")
-    if not RATE_MIN <= rate <= RATE_MAX:
-        raise SpecError(f"expected a rate from {RATE_MIN:g} to {RATE_MAX:g}, found {rate!r}")
+    wall = at_rate(rate)
     if name == "virtual" and rate != 1:
         raise SpecError("virtual time has no rate; choose the clock 'wall'")
-    return WallClock(rate) if name == "wall" else None
+    return wall if name == "wall" else None
+
+
+def at_rate(rate: float) -> WallClock:
+    """Return the wall clock with so many pipeline seconds in each of its own."""
+    from avrt.drivers.wall import WallClock  # noqa: PLC0415 - brings torch
+
+    if not RATE_MIN <= rate <= RATE_MAX:
+        raise SpecError(f"expected a rate from {RATE_MIN:g} to {RATE_MAX:g}, found {rate!r}")
+    return WallClock(rate)
 
 
 def check_loops(loops: int) -> None:

@@ -28,9 +28,11 @@ from avrt.drivers.live import LiveOptions, live
 from avrt.drivers.probation import TOO_OFTEN
 from avrt.exec.places import works
 from avrt.logs.raw import Anomaly
+from avrt.logs.record.journal import both
 from avrt.logs.record.process import RemoteRecord
 from avrt.logs.record.recorded import FLIGHT
 from avrt.logs.record.run_record import RunRecord
+from avrt.metrics.sets import DropWatch
 from avrt.model.codec import to_json
 from avrt.report.summary import FlightSummary, RunSummary
 from avrt.safety.recovery import FAILURES_MAX
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from avrt.api.pipeline import Pipeline
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
+    from avrt.logs.record.journal import Watch
     from avrt.model.spec import PipelineSpec
 
 log = logging.getLogger("avrt.api")
@@ -94,7 +97,7 @@ class Live:
         options = LiveOptions(
             duration_ns=request.duration_ns,
             record=flight if record is None else record,
-            watch=None if flight is None else flight.watch,
+            watch=self._watch(spec, flight),
             hang_timeout_ns=request.hang_timeout_ns,
             probe=lambda device: works(spec.device(device).type),
             remake=lambda task: remade(self._pipeline, spec, task),
@@ -115,6 +118,11 @@ class Live:
         if record is not None and not result.record_failure:
             _finish(record, summary)
         return Report(summary, result.damage)
+
+    def _watch(self, spec: PipelineSpec, flight: FlightRecorder | None) -> Watch | None:
+        """Return who is told of each call of the kernel, beside the figures."""
+        watch, dropped = None if flight is None else flight.watch, self._request.dropped
+        return watch if dropped is None else both(DropWatch(spec, dropped), watch)
 
     def _flight(
         self, spec: PipelineSpec, zero_ns: int, conditions: Mapping[str, str]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from avrt.logs.reader import LogReader
     from avrt.logs.record.run_record import Record
     from avrt.metrics.progress import Progress
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.source import Reading
     from avrt.model.spec import PipelineSpec, SourceSpec
 
@@ -56,6 +57,7 @@ class LiveRequest:
     preparing: Callable[[int], None] | None = None
     look: Callable[[Progress], None] | None = None
     orders: Orders | None = None
+    dropped: Callable[[DroppedSet], object] | None = None
 
 
 class LiveInputs:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
-from avrt.api.arguments import check_loops, hang_timeout_ns, lasting_ns, wall_clock
+from avrt.api.arguments import at_rate, check_loops, hang_timeout_ns, lasting_ns, wall_clock
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.config.redundancy import check_copies
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.orders import Orders
     from avrt.metrics.progress import Progress
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.spec import PipelineSpec, StageSpec
 
 T = TypeVar("T")
@@ -166,6 +167,7 @@ class Pipeline:
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Run a recorded log through the pipeline.
 
@@ -182,6 +184,7 @@ class Pipeline:
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
+            dropped: told of each synchronised set that lacks a required input.
 
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
@@ -191,7 +194,8 @@ class Pipeline:
 
         check_loops(loops)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
-        return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
+        timeout_ns = hang_timeout_ns(hang_timeout)
+        return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
 
     def run(  # noqa: PLR0913 - all optional and named
         self,
@@ -209,6 +213,7 @@ class Pipeline:
         preparing: Callable[[int], None] | None = None,
         look: Callable[[Progress], None] | None = None,
         orders: Orders | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Run the pipeline in real time; Ctrl-C ends it as the end of its sources would.
 
@@ -220,13 +225,13 @@ class Pipeline:
             loops: how often the log is played, or how many drives the world makes.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight: folder for records of what is around misses and faults, where there is no
-                record; none are written by default.
+            flight: folder for records of what is around misses and faults, without a `record`.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             preparing: told how much of the world is made before the run begins, ns.
             look: told how the run stands, several times a second.
             orders: takes orders for the ladder while the run goes on.
+            dropped: told of each synchronised set that lacks a required input, by another thread.
 
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
@@ -249,10 +254,9 @@ class Pipeline:
             preparing=preparing,
             look=look,
             orders=orders,
+            dropped=dropped,
         )
-        wall = wall_clock("wall", rate)
-        assert wall is not None
-        return Live(self, wall, request).run()
+        return Live(self, at_rate(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

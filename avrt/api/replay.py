@@ -26,7 +26,9 @@ from avrt.errors import SpecError
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
+from avrt.logs.record.journal import both
 from avrt.logs.record.run_record import RunRecord
+from avrt.metrics.sets import DropWatch
 from avrt.model.codec import to_json
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
     from avrt.logs.record.journal import Watch
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.spec import PipelineSpec
 
 
@@ -76,13 +79,17 @@ class Replay:
         *,
         force: bool,
         trace: str | Path | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Do it, and write the trace that is wanted."""
         loaded = self._pipeline.loaded
         pipeline = None if loaded is None else loaded.path
         kept = (self._log, self._out, pipeline, self._recorded)
         with TraceWriter(trace, kept) as traced:
-            report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
+            watch = traced.watch
+            if dropped is not None:
+                watch = both(DropWatch(self._pipeline.declared, dropped), watch)
+            report = self._run(hang_timeout_ns, progress, watch, force=force)
             traced.write(report.summary.pipeline)
         return report
 

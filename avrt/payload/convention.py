@@ -36,11 +36,11 @@ def box_of(convention: str | None, centre: Numbers, size: Numbers, heading: Numb
     Raises:
         SpecError: the convention is not known, or it has another count of numbers.
     """
-    if convention not in CONVENTIONS:
+    known = None if convention is None else CONVENTIONS.get(convention)
+    if known is None:
         remedy = did_you_mean(str(convention), CONVENTIONS)
         what = f"expected the convention that boxes are written in, found {convention!r}; {remedy}"
         raise SpecError(what, ("convention",))
-    known = CONVENTIONS[convention]
     _check("centre", centre, 3)
     _check("size", size, 3)
     _check("heading", heading, known.numbers)
