@@ -69,7 +69,6 @@ class ClockMap:
     period_ns: int | None = None
     epoch: int = 0
     jumped: bool = False
-    _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
     _messages: int = 0
@@ -88,7 +87,6 @@ class ClockMap:
         if self.offset_ns is None:
             self.offset_ns = _estimate_offset_ns(lag_ns, tell)
         if self._stamp_ns is None:
-            self._first_offset_ns = self.offset_ns
             self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))
         else:
             step_ns, logged_ns = stamp_ns - self._stamp_ns, log_ns - self._log_ns
@@ -104,11 +102,6 @@ class ClockMap:
         segment.last_ns = max(segment.last_ns, stamp_ns)
         segment.lag_ns = lag_ns
         return stamp_ns + self.offset_ns
-
-    def play_again(self) -> None:
-        """Take what follows as the same log from its beginning: a new epoch, the first offset."""
-        self.offset_ns = self._first_offset_ns
-        self._begin_epoch()
 
     def _begin_epoch(self) -> None:
         self.epoch += 1

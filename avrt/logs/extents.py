@@ -4,7 +4,8 @@ A format says where the parts of its file lie and what is in one of them; the or
 of what is lost and the account of what is damaged are the same for all. A part is opened when its
 earliest message is due and forgotten when its last one is delivered, so memory holds only parts
 that overlap in time. Payloads are views of their part. A part whose check fails is not delivered
-at all: its messages count as lost.
+at all: its messages count as lost. Runs that lie one behind the other over the same times (`runs`)
+are played one after the other; a file that may hold some is read through once before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import zstandard
 
 from avrt.errors import InputError
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
+from avrt.logs.runs import beginnings, may_begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
+PAST_ALL = (1 << 63, 0)
 
 
 class File:
@@ -122,6 +125,10 @@ class Extent:
     chunked: bool = True
     cut: bool = False
 
+    @property
+    def end_offset(self) -> int:
+        return self.offset + self.length
+
 
 class Due(NamedTuple):
     """A message that waits for its turn; equal log times follow the order in the file."""
@@ -191,9 +198,13 @@ class ExtentReader(ABC):
             if names is None or channel.topic in names
         }
         seen = dict.fromkeys(wanted, 0)
-        latest_ns = -1
+        latest_ns, run = -1, 0
         for message in self._in_order(wanted):
             seen[message.channel.id] += 1
+            if message.run > run:
+                what = f"log time goes back from {latest_ns} ns: another run, played behind it"
+                self._anomalies.add("loop", None, message.log_ns, what)
+                latest_ns, run = -1, message.run
             if message.log_ns < latest_ns:
                 what = f"expected a message at or after {latest_ns} ns, found {message.log_ns} ns"
                 self._anomalies.add("log_order", message.topic, message.log_ns, what)
@@ -218,17 +229,45 @@ class ExtentReader(ABC):
             self._anomalies.add("damaged", None, at_ns, str(error))
 
     def _in_order(self, wanted: Mapping[int, Channel]) -> Iterator[RawMessage]:
-        """Merge the extents by (log time, byte offset, place in the extent)."""
-        extents = [
-            (extent.start_ns, extent.offset, extent) for extent in self.extents(frozenset(wanted))
-        ]
-        heapify(extents)
+        """Yield one run after the other, each by (log time, byte offset, place in the extent)."""
+        extents = sorted(self.extents(frozenset(wanted)), key=lambda extent: extent.offset)
+        begins = [(0, 0), *self._beginnings(extents, wanted)]
+        for run, (first, end) in enumerate(zip(begins, [*begins[1:], PAST_ALL], strict=True)):
+            of_run = [one for one in extents if one.end_offset > first[0] and one.offset <= end[0]]
+            for message in self._merged(of_run, wanted, first, end):
+                message.run = run
+                yield message
+
+    def _beginnings(
+        self, extents: Sequence[Extent], wanted: Mapping[int, Channel]
+    ) -> list[tuple[int, int]]:
+        """Return where runs after the first begin; what is wrong there is told when it is due."""
+        if not may_begin_anew(extents):
+            return []
+        kept = self._damage, self._anomalies
+        self._damage, self._anomalies = {}, Anomalies()
+        try:
+            return beginnings(due for extent in extents for due in self._open(extent, wanted))
+        finally:
+            self._damage, self._anomalies = kept
+
+    def _merged(
+        self,
+        extents: Sequence[Extent],
+        wanted: Mapping[int, Channel],
+        first: tuple[int, int],
+        end: tuple[int, int],
+    ) -> Iterator[RawMessage]:
+        """Merge the part of the extents from one place in the file to another, exclusive."""
+        coming = [(extent.start_ns, extent.offset, extent) for extent in extents]
+        heapify(coming)
         due: list[Due] = []
-        while extents or due:
-            while extents and (not due or extents[0][0] <= due[0].log_ns):
-                extent = heappop(extents)[2]
+        while coming or due:
+            while coming and (not due or coming[0][0] <= due[0].log_ns):
+                extent = heappop(coming)[2]
                 for entry in self._open(extent, wanted):
-                    heappush(due, entry)
+                    if first <= (entry.offset, entry.position) < end:
+                        heappush(due, entry)
             if due:
                 yield heappop(due).message
 

@@ -7,7 +7,8 @@
   negative, a second's worth of nanoseconds) falls back to the log time.
 * A camera image carries the latest CameraInfo logged at or before it; equal log time counts.
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
-  one before, in a new epoch, with what was odd told in the first pass only.
+  one before, in a new epoch, with what was odd told in the first pass only. Several runs in one
+  file (`runs`) are played like that, too.
 
 What is odd or lost is counted in `anomalies`, never passed over; `log_time` says which log times
 are none. Messages of one log time are held
@@ -104,10 +105,10 @@ class _Pass:
             self.steps += 1
         self.last_ns = log_ns
 
-    def following(self) -> _Pass:
-        """Return the pass that begins one mean step after the end of this one."""
-        span_ns = self.last_ns - (self.first_ns or 0)
-        return _Pass(self.shift_ns + span_ns + span_ns // max(1, self.steps))
+    def followed_by(self, first_ns: int) -> _Pass:
+        """Return the pass that begins one mean step after the end of this one, with a log time."""
+        step_ns = (self.last_ns - (self.first_ns or 0)) // max(1, self.steps)
+        return _Pass(self.shift_ns + self.last_ns + step_ns - first_ns)
 
 
 class MergedLog:
@@ -134,7 +135,9 @@ class MergedLog:
             clock = ClockMap(spec.clock_offset_ns, spec.period_ns)
             self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
+        self._first_ns: int | None = None
         self._pass = _Pass()
+        self._run_index = 0
         self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
@@ -210,25 +213,37 @@ class MergedLog:
     def _run(self) -> Iterator[SourceMessage]:
         for index in range(self._loops):
             if index:
-                self._begin_anew()
+                self._play_again()
             yield from self._play()
         self._ended = True
 
-    def _begin_anew(self) -> None:
+    def _play_again(self) -> None:
         """Prepare another pass over a log that was undamaged in the first."""
         if self._found_by_reader is None:
-            self._found_by_reader = self._reader.anomalies
+            self._found_by_reader = [replace(found) for found in self._reader.anomalies]
         at_ns = self._pass.last_ns + self._pass.shift_ns
-        self._pass = self._pass.following()
+        self._begin_anew(self._first_ns or 0)
+        self._run_index = 0
         self._begun += 1
         self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
+
+    def _begin_anew(self, first_ns: int) -> None:
+        """Prepare for what begins anew with a log time: its clocks may be others."""
+        self._pass = self._pass.followed_by(first_ns)
         for source in (s for sources in self._sources.values() for s in sources):
-            source.clock.play_again()
+            spec, epoch = source.spec, source.clock.epoch + 1
+            source.clock = ClockMap(spec.clock_offset_ns, spec.period_ns, epoch)
             source.info = None
 
     def _play(self) -> Iterator[SourceMessage]:
         for group in self._groups():
-            self._pass.see(group[0].log_ns)
+            first = group[0]
+            if self._first_ns is None:
+                self._first_ns = first.log_ns
+            if first.run > self._run_index:
+                self._run_index = first.run
+                self._begin_anew(first.log_ns)
+            self._pass.see(first.log_ns)
             for raw in group:
                 if raw.topic in self._camera_infos:
                     self._take_info(raw)

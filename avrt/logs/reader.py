@@ -43,6 +43,8 @@ class LogReader(Protocol):
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
         """Yield the messages of these topics (of all, when None) by log time, then file position.
 
+        Of a file that holds several runs over the same times (`runs`) one run after the other.
+
         Raises:
             DamagedInputError: after the last good message of a damaged log.
             InputError: the log is damaged and nothing in it is good.

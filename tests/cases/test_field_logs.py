@@ -1,6 +1,7 @@
 """Reports from the field of logs that were cut, altered, put together, or lack their index."""
 
 import hashlib
+import struct
 
 import pytest
 
@@ -10,9 +11,8 @@ from cases import field
 
 REPORTS = (
     "LOG-01", "LOG-03", "LOG-05", "LOG-07", "LOG-09", "LOG-11",
-    "LOG-13", "LOG-15", "LOG-17", "LOG-19", "LOG-21",
+    "LOG-13", "LOG-15", "LOG-17", "LOG-19", "LOG-21", "LOG-23",
 )  # fmt: skip
-"""All but LOG-23: runs that were put into one log are not told apart yet."""
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +136,17 @@ def test_log_21_a_type_that_nobody_knows_refuses_nothing_else(folder, read):
     assert counts == {"/odom": answer["/odom"], "/vendor": answer["/vendor"]["count"]}
     assert damage is None
     assert all(len(message.data) for message in found)
+
+
+def test_log_23_runs_in_one_log_are_played_one_after_the_other(folder, read):
+    answer = field.answer(folder, "LOG-23")
+    found, damage, anomalies = read("LOG-23_tworuns.mcap")
+    values = {run: [] for run in range(answer["instances"])}
+    for message in found:
+        values[message.run].append(struct.unpack("<d", message.data[4:12])[0])
+    assert [message.run for message in found] == sorted(message.run for message in found)
+    for name, run in zip(("run1", "run2"), values.values(), strict=True):
+        first, last = answer[name]
+        assert run == [first + k for k in range(int(last - first) + 1)]
+    assert damage is None
+    assert [anomaly.kind for anomaly in anomalies] == ["loop"]

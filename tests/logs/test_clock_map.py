@@ -179,19 +179,6 @@ def test_a_declared_offset_is_obeyed():
     assert play(stamps, logs, ClockMap(offset_ns=0))[:2] == (stamps, {})
 
 
-@pytest.mark.parametrize("jump", [0, 37 * S])
-def test_another_pass_begins_a_new_epoch_with_the_first_offset(jump):
-    logs = regular(40)
-    stamps = [at - 64 * S + jump * (k >= 20) for k, at in enumerate(logs)]
-    clock = ClockMap()
-    play(stamps, logs, clock)
-    clock.play_again()
-    mapped, kinds, _ = play(stamps, logs, clock)
-    assert mapped == logs
-    assert set(kinds) == ({"stamp_jump"} if jump else set())
-    assert clock.epoch == 1
-
-
 @given(st.lists(st.tuples(st.integers(-5 * S, 5 * S), st.integers(0, 2 * S)), max_size=60))
 def test_mapped_time_goes_with_the_stamp_or_where_that_jumps_with_the_log(steps):
     stamps, logs = [START], [START]
