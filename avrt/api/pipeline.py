@@ -164,6 +164,7 @@ class Pipeline:
         rate: float = 1.0,
         force: bool = False,
         loops: int = 1,
+        start: str | None = None,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
@@ -181,6 +182,7 @@ class Pipeline:
             rate: pipeline seconds in a second of the wall clock.
             force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
+            start: how long after its first message it is played from, such as "5 s".
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
@@ -190,10 +192,11 @@ class Pipeline:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
         """
-        from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
+        from avrt.api.replay import Passes, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
-        replay = Replay(self, log, out, timing, wall_clock(clock, rate), loops)
+        passes = Passes(loops, lasting_ns("start", start) or 0)
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), passes)
         timeout_ns = hang_timeout_ns(hang_timeout)
         return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.api.arguments import timing_run
 from avrt.api.preparation import (
@@ -32,6 +32,7 @@ from avrt.metrics.sets import DropWatch
 from avrt.model.codec import to_json
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
     from avrt.logs.record.journal import Watch
     from avrt.metrics.sets import DroppedSet
     from avrt.model.spec import PipelineSpec
+
+
+class Passes(NamedTuple):
+    """How often a log is played, and how long after its first message each time."""
+
+    loops: int = 1
+    start_ns: int = 0
 
 
 class Replay:
@@ -59,7 +67,7 @@ class Replay:
         out: str | Path | None,
         timing: str | None,
         wall: WallClock | None,
-        loops: int,
+        passes: Passes,
         *,
         voter: MakeVoter = voter_of,
     ) -> None:
@@ -69,7 +77,7 @@ class Replay:
         self._timing = timing
         self._recorded = timing_run(timing)
         self._wall = wall
-        self._loops = loops
+        self._passes = passes
         self._voter = voter
 
     def run(
@@ -110,7 +118,7 @@ class Replay:
         check_out(self._pipeline, self._out, spec, [self._log, self._recorded])
         with open_log(self._log) as reader:
             spec, told = placed(partial(calibrated, spec, reader))
-            log = placed(lambda: MergedLog(reader, spec.sources, self._loops))
+            log = placed(lambda: MergedLog(reader, spec.sources, *self._passes))
             stages = built(self._pipeline, spec)
             conditions = self._conditions(costs, devices, supply, forced)
             with recording(
@@ -156,7 +164,8 @@ class Replay:
             "timing_run": costs.source,
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
             "forced": forced and f"it is known to miss: {forced}",
-            "loops": "" if self._loops == 1 else str(self._loops),
+            "loops": "" if self._passes.loops == 1 else str(self._passes.loops),
+            "start": format_ns(self._passes.start_ns) if self._passes.start_ns else "",
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(log=self._log.name, timing=costs.label, **told)

@@ -166,7 +166,8 @@ class ClockMap:
 def _estimate_offset_ns(lag_ns: int, tell: Tell) -> int:
     if abs(lag_ns) <= OFFSET_NS_MAX:
         return 0
-    tell("clock_offset", f"the log is {format_ns(lag_ns)} ahead of the stamps; added to each")
+    ahead = f"{lag_ns / NS_PER_S:.3f} s"  # all digits that latency does not blur
+    tell("clock_offset", f"the log is {ahead} ahead of the stamps; added to each")
     return lag_ns
 
 

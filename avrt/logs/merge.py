@@ -9,6 +9,8 @@
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
   one before, in a new epoch, with what was odd told in the first pass only. Several runs in one
   file (`runs`) are played like that, too.
+* A pass may begin some time after the log does. What is told once for all that follows, mountings
+  and camera models, counts from before, too.
 
 What is odd or lost is counted in `anomalies`, never passed over; `log_time` says which log times
 are none. Messages of one log time are held
@@ -25,10 +27,12 @@ from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, READERS, Payload, decode
 from avrt.logs.log_time import simultaneous
+from avrt.logs.passes import Pass
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
 from avrt.logs.ros.ros1 import ROS1
 from avrt.logs.ros.types import PACKETS
 from avrt.payload import CameraInfo, Image
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +74,7 @@ class SourceMessage:
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """What became of one topic's messages: delivered, lost, or unread where the run had ended."""
+    """What became of one topic's messages: delivered, lost, or unread outside of the run."""
 
     type: str
     messages: int
@@ -89,40 +93,34 @@ class _Source:
     raw_info: RawMessage | None = None
 
 
-@dataclass(slots=True)
-class _Pass:
-    """One playing of the log: what to add to its times, and the times it spanned so far."""
-
-    shift_ns: int = 0
-    first_ns: int | None = None
-    last_ns: int = 0
-    steps: int = 0
-
-    def see(self, log_ns: int) -> None:
-        if self.first_ns is None:
-            self.first_ns = log_ns
-        elif log_ns > self.last_ns:
-            self.steps += 1
-        self.last_ns = log_ns
-
-    def followed_by(self, first_ns: int) -> _Pass:
-        """Return the pass that begins one mean step after the end of this one, with a log time."""
-        step_ns = (self.last_ns - (self.first_ns or 0)) // max(1, self.steps)
-        return _Pass(self.shift_ns + self.last_ns + step_ns - first_ns)
-
-
 class MergedLog:
     """The messages of a pipeline's sources, `loops` times over, in order."""
 
-    def __init__(self, reader: LogReader, sources: Sequence[SourceSpec], loops: int = 1) -> None:
+    def __init__(
+        self,
+        reader: LogReader,
+        sources: Sequence[SourceSpec],
+        loops: int = 1,
+        start_ns: int = 0,
+    ) -> None:
         """Check every source against the log.
 
+        Args:
+            reader: of an open log.
+            sources: of the pipeline.
+            loops: how often it is played.
+            start_ns: how long after the log's first message each pass begins.
+
         Raises:
-            SpecError: a source names a topic that the log lacks, or one that it cannot read.
+            SpecError: a source names a topic that the log lacks, or one that it cannot read; or
+                nothing of them comes after the start.
             InputError: the same of a damaged log, which may have had it.
         """
         self._reader = reader
         self._loops = loops
+        self._start_ns = start_ns
+        self._begin_ns: int | None = None
+        self._left_out: dict[str, int] = {}
         self._infos = reader.topics()
         self._anomalies = Anomalies()
         self._found_by_reader: list[Anomaly] | None = None
@@ -136,11 +134,14 @@ class MergedLog:
             self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
         self._first_ns: int | None = None
-        self._pass = _Pass()
+        self._pass = Pass()
         self._run_index = 0
         self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
+        if self._first is None and start_ns:
+            what = f"nothing of the sources' topics comes later than {format_ns(start_ns)}"
+            raise SpecError(what, ("start",))
 
     @property
     def zero_ns(self) -> int:
@@ -162,7 +163,7 @@ class MergedLog:
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
             lost = self._lost.get(topic, 0)
             begun = max(info.messages * self._begun, delivered + lost)
-            lost = begun - delivered if self._ended else lost
+            lost = begun - delivered - self._left_out.get(topic, 0) if self._ended else lost
             messages = begun + info.messages * (self._loops - self._begun)
             rest = messages - delivered
             counts[topic] = TopicCount(info.type, messages, delivered, lost, rest - lost)
@@ -221,7 +222,7 @@ class MergedLog:
         """Prepare another pass over a log that was undamaged in the first."""
         if self._found_by_reader is None:
             self._found_by_reader = [replace(found) for found in self._reader.anomalies]
-        at_ns = self._pass.last_ns + self._pass.shift_ns
+        at_ns = self._pass.end_ns
         self._begin_anew(self._first_ns or 0)
         self._run_index = 0
         self._begun += 1
@@ -236,7 +237,7 @@ class MergedLog:
             source.info = None
 
     def _play(self) -> Iterator[SourceMessage]:
-        for group in self._groups():
+        for group in self._from_start():
             first = group[0]
             if self._first_ns is None:
                 self._first_ns = first.log_ns
@@ -253,6 +254,21 @@ class MergedLog:
             ready.sort(key=lambda entry: entry[0])
             for _, message in ready:
                 yield message
+
+    def _from_start(self) -> Iterator[list[RawMessage]]:
+        """Yield the messages of one log time together, without those of before the start."""
+        for group in self._groups():
+            log_ns, run = group[0].log_ns, group[0].run
+            if self._begin_ns is None:
+                self._begin_ns = log_ns + self._start_ns
+            if run > 0 or log_ns >= self._begin_ns:
+                yield group
+                continue
+            for raw in group:
+                if raw.topic in self._camera_infos:
+                    self._take_info(raw)
+                else:
+                    self._count(self._left_out, raw.topic)
 
     def _groups(self) -> Iterator[list[RawMessage]]:
         """Yield the messages of one log time together, the last ones before damage is raised."""
