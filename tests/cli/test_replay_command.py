@@ -27,6 +27,27 @@ def test_a_replay_shows_a_table_and_writes_a_record(call, make_drive, write_pipe
     assert (tmp_path / "run.mcap").exists()
 
 
+def test_a_replay_begins_where_it_is_told_to(call, make_drive, write_pipeline):
+    log, pipeline = make_drive(5), write_pipeline()
+    data = call("replay", log, "-p", pipeline, "--start", "300 ms", "--json").data
+    assert data["jobs"]["released"] == 2
+    assert data["log"]["topics"]["/lidar"]["unread"] == 3
+    assert data["conditions"]["start"] == "300 ms"
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        ("3", "start: expected a duration with its unit"),
+        ("9 s", "start: nothing of the sources' topics comes later than 9 s"),
+    ],
+)
+def test_a_start_that_is_none_is_refused(call, make_drive, write_pipeline, start, what):
+    done = call("replay", make_drive(5), "-p", write_pipeline(), "--start", start)
+    assert done.code == 2
+    assert what in only_line(done.err)
+
+
 def test_json_is_one_object_even_if_stages_print(call, make_drive, write_pipeline, tmp_path):
     (tmp_path / "prints.py").write_text(
         "print('a module prints')\ndef it(cloud):\n  print('a stage prints')\n  return 1\n"
