@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from avrt.model.commands import Record
 from avrt.model.records import SyncRecord
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,18 @@ class SetFigures:
         if dropped is not None:
             self.dropped += 1
             self.messages.update(dropped.captures_ns.keys())
+
+    @property
+    def told(self) -> str:
+        """What they lack, and which messages were dropped for it, in words."""
+        assert self._stage.sync is not None
+        within = format_ns(self._stage.sync.tolerance_ns)
+        lacking = ", ".join(f"no {name} in {count}" for name, count in sorted(self.missing.items()))
+        text = f"{self.incomplete} incomplete sets, {lacking} (in time, and within {within})"
+        if not self.dropped:
+            return text
+        lost = ", ".join(f"{count} of {name}" for name, count in sorted(self.messages.items()))
+        return f"{text}; {self.dropped} dropped, with messages: {lost}"
 
     def summary(self) -> dict[str, object]:
         names = [item.name for item in self._stage.inputs]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from avrt.metrics.distribution import Distribution
     from avrt.metrics.run import RunFigures, StageFigures
-    from avrt.metrics.sets import SetFigures
     from avrt.metrics.votes import VoteFigures
     from avrt.model.records import MissRecord
     from avrt.model.spec import StageSpec
@@ -309,24 +308,10 @@ def _vote_notes(name: str, votes: VoteFigures) -> Iterator[Text]:
         yield Text(f"{task}: wrong, late or missing in {count} votes", style="yellow")
 
 
-def _sets_told(spec: StageSpec, sets: SetFigures) -> str:
-    """Return what a stage's incomplete sets lack, and which messages were dropped for it."""
-    assert spec.sync is not None
-    within = format_ns(spec.sync.tolerance_ns)
-    lacking = ", ".join(f"{name} in {count}" for name, count in sorted(sets.missing.items()))
-    told = (
-        f"{sets.incomplete} sets were incomplete (not within {within}, or not in time): {lacking}"
-    )
-    if not sets.dropped:
-        return told
-    lost = ", ".join(f"{count} of {name}" for name, count in sorted(sets.messages.items()))
-    return f"{told}; {sets.dropped} sets were dropped: {lost}"
-
-
 def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
     stage = figures.stages[spec.name]
     if (sets := figures.sets.get(spec.name)) is not None and sets.incomplete:
-        yield Text(f"{spec.name}: {_sets_told(spec, sets)}", style="yellow")
+        yield Text(f"{spec.name}: {sets.told}", style="yellow")
     if stage.first_fault is not None:
         yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
     for reason, count in sorted(stage.reasons.items()):
