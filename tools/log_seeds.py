@@ -8,7 +8,7 @@ import struct
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mcap.writer import CompressionType, IndexType
@@ -77,7 +77,7 @@ def _messages() -> Iterator[tuple[str, int, bytes]]:
 
 
 def _mcap_seeds(folder: Path) -> Iterator[Seed]:
-    bare = {
+    bare: dict[str, Any] = {
         "index_types": IndexType.NONE,
         "use_statistics": False,
         "use_summary_offsets": False,
@@ -90,20 +90,23 @@ def _mcap_seeds(folder: Path) -> Iterator[Seed]:
     yield _mcap(folder / "indexed.mcap", use_statistics=False, compression=CompressionType.NONE)
     yield _mcap(folder / "bare.mcap", counted=False, **bare)
     yield _mcap(folder / "unchecked.mcap", enable_crcs=False, compression=CompressionType.NONE)
+    yield _mcap(folder / "runs.mcap", runs=2, compression=CompressionType.NONE)
     yield _mcap(folder / "unchunked.mcap", use_chunking=False)
     yield _mcap(folder / "unchunked_bare.mcap", use_chunking=False, counted=False, **bare)
 
 
-def _mcap(path: Path, *, counted: bool = True, **options: object) -> Seed:
+def _mcap(path: Path, *, counted: bool = True, runs: int = 1, **options: Any) -> Seed:
     with path.open("wb") as file:
-        writer = McapWriter(file, chunk_size=CHUNK_BYTES, **options)  # type: ignore[arg-type]
+        writer = McapWriter(file, chunk_size=CHUNK_BYTES, **options)
         writer.start()
         schema = writer.register_schema(KIND, "ros2msg", b"string data")
         channels = {topic: writer.register_channel(topic, "cdr", schema) for topic in TOPICS}
-        for sequence, (topic, at_ns, payload) in enumerate(_messages()):
-            writer.add_message(channels[topic], at_ns, payload, at_ns, sequence)
+        for _ in range(runs):
+            writer.add_metadata("session", {})
+            for sequence, (topic, at_ns, payload) in enumerate(_messages()):
+                writer.add_message(channels[topic], at_ns, payload, at_ns, sequence)
         writer.finish()  # type: ignore[no-untyped-call]
-    found = Counter(key_of(*message) for message in _messages())
+    found = Counter(key_of(*message) for message in _messages() for _ in range(runs))
     checked = bool(options.get("enable_crcs", True) and options.get("use_chunking", True))
     return Seed(path.name, path.read_bytes(), found, checked, counted)
 

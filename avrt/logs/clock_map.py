@@ -69,12 +69,16 @@ class ClockMap:
     period_ns: int | None = None
     epoch: int = 0
     jumped: bool = False
+    _declared_ns: int | None = None
     _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
     _messages: int = 0
     _steps: deque[int] = field(default_factory=lambda: deque(maxlen=STEPS))
     _segments: deque[Segment] = field(default_factory=lambda: deque(maxlen=SEGMENTS_MAX))
+
+    def __post_init__(self) -> None:
+        self._declared_ns = self.offset_ns
 
     def capture_ns(self, stamp_ns: int, log_ns: int, tell: Tell) -> int:
         """Return when a message was captured, in the log's clock.
@@ -106,6 +110,11 @@ class ClockMap:
     def play_again(self) -> None:
         """Take what follows as the same log from its beginning: a new epoch, the first offset."""
         self.offset_ns = self._first_offset_ns
+        self._begin_epoch()
+
+    def begin_run(self) -> None:
+        """Take what follows as another run: a new epoch, and an offset of its own."""
+        self.offset_ns = self._declared_ns
         self._begin_epoch()
 
     def _begin_epoch(self) -> None:

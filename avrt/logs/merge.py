@@ -7,7 +7,8 @@
   negative, a second's worth of nanoseconds) falls back to the log time.
 * A camera image carries the latest CameraInfo logged at or before it; equal log time counts.
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
-  one before, in a new epoch, with what was odd told in the first pass only.
+  one before, in a new epoch, with what was odd told in the first pass only. Runs that were put into
+  one log are played one after another likewise.
 
 What is odd or lost is counted in `anomalies`, never passed over; `log_time` says which log times
 are none. Messages of one log time are held
@@ -91,9 +92,10 @@ class _Source:
 
 @dataclass(slots=True)
 class _Pass:
-    """One playing of the log: what to add to its times, and the times it spanned so far."""
+    """One playing of a run: what to add to its times, and the times it spanned so far."""
 
     shift_ns: int = 0
+    run: int = 0
     first_ns: int | None = None
     last_ns: int = 0
     steps: int = 0
@@ -105,10 +107,10 @@ class _Pass:
             self.steps += 1
         self.last_ns = log_ns
 
-    def following(self) -> _Pass:
-        """Return the pass that begins one mean step after the end of this one."""
-        span_ns = self.last_ns - (self.first_ns or 0)
-        return _Pass(self.shift_ns + span_ns + span_ns // max(1, self.steps))
+    def following(self, run: int, begins_ns: int) -> _Pass:
+        """Return the pass of a run that begins one mean step after the end of this one."""
+        step_ns = (self.last_ns - (self.first_ns or 0)) // max(1, self.steps)
+        return _Pass(self.shift_ns + self.last_ns + step_ns - begins_ns, run)
 
 
 class MergedLog:
@@ -146,6 +148,7 @@ class MergedLog:
             clock = ClockMap(spec.clock_offset_ns, spec.period_ns)
             self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
+        self._begins_ns: int | None = None
         self._pass = _Pass()
         self._begun = 1
         self._stream = self._run()
@@ -230,16 +233,33 @@ class MergedLog:
         """Prepare another pass over a log that was undamaged in the first."""
         if self._found_by_reader is None:
             self._found_by_reader = self._reader.anomalies
-        at_ns = self._pass.last_ns + self._pass.shift_ns
-        self._pass = self._pass.following()
         self._begun += 1
-        self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
+        what = "the log is played again from its beginning"
+        self._begin_epoch(0, self._begins_ns or 0, "loop", what)
+
+    def _begin_run(self, run: int, begins_ns: int) -> None:
+        """Go on with another run of the log; the first to come needs no preparation."""
+        if self._pass.first_ns is None:
+            self._pass.run = run
+        else:
+            what = "times and counters of the log begin again: another run; state begins anew"
+            self._begin_epoch(run, begins_ns, "run", what)
+
+    def _begin_epoch(self, run: int, begins_ns: int, kind: str, what: str) -> None:
+        at_ns = self._pass.last_ns + self._pass.shift_ns
+        is_same = run == self._pass.run
+        self._pass = self._pass.following(run, begins_ns)
+        self._anomalies.add(kind, None, at_ns, what)
         for source in (s for sources in self._sources.values() for s in sources):
-            source.clock.play_again()
+            (source.clock.play_again if is_same else source.clock.begin_run)()
             source.info = None
 
     def _play(self) -> Iterator[SourceMessage]:
         for group in self._groups():
+            if group[0].run != self._pass.run:
+                self._begin_run(group[0].run, group[0].log_ns)
+            if self._begins_ns is None:
+                self._begins_ns = group[0].log_ns
             self._pass.see(group[0].log_ns)
             for raw in group:
                 if raw.topic in self._camera_infos:
@@ -307,7 +327,7 @@ class MergedLog:
 
     def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
         if self._found_by_reader is None:
-            self._anomalies.add(kind, raw.topic, raw.log_ns, detail)
+            self._anomalies.add(kind, raw.topic, raw.log_ns + self._pass.shift_ns, detail)
 
     def _moved(self, raw: RawMessage) -> RawMessage:
         """Return a message at the time of its pass."""

@@ -42,6 +42,7 @@ class RawMessage:
         publish_ns: when it was published, publisher's clock.
         sequence: the publisher's counter, as recorded.
         data: the encoded bytes; a view of the log's chunk, which lives as long as the view.
+        run: which of the runs that were put into one log it is of; each begins its times anew.
     """
 
     channel: Channel
@@ -49,6 +50,7 @@ class RawMessage:
     publish_ns: int
     sequence: int
     data: bytes | memoryview
+    run: int = 0
 
     @property
     def topic(self) -> str:
