@@ -90,7 +90,7 @@ def test_a_mark_will_do_where_nothing_counts(tmp_path):
     runs=st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=20).map(sorted), min_size=1),
     chunk_size=st.integers(1, 1000),
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_runs_that_begin_at_zero_are_told_apart_whatever_the_chunks(tmp_path, runs, chunk_size):
     """Also where several are in one chunk."""
     made = [[("/a", at_ns) for at_ns in (0, *times)] for times in runs]
