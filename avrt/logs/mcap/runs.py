@@ -6,7 +6,8 @@ begins where, in the order of the file,
 
 * the log time of a channel goes back, and that of every channel that comes on both sides of it;
 * and their counters (`sequence`) begin again, no higher than where the run before began. Counters
-  that never count will do behind a Metadata record of a name that is there twice.
+  that never count will do behind a Metadata record of a name that is there twice, and not more
+  often than `RUNS_MARKED_MAX`: what is written all the time marks no runs.
 
 Chunks whose first log times never go back are one run, without a look at their messages. Chunks in
 which one topic lies after the other are one run, for no channel comes again. Where chunks go back
@@ -15,6 +16,7 @@ and no run begins, the file is not in order, and all of it is one run.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from avrt.logs.extents import Extent, File
     from avrt.logs.mcap.file import Layout
 
+RUNS_MARKED_MAX = 100
 END = 1 << 63
 EARLIER = -1
 
@@ -68,9 +71,10 @@ def told_apart(file: File, layout: Layout) -> list[Extent]:
 def _marked(marks: Sequence[tuple[int, str]], extents: Sequence[Extent]) -> set[int]:
     """Return which extents come right behind a Metadata record of a name that is there twice."""
     often = Counter(name for _, name in marks)
-    offsets = [offset for offset, name in marks if often[name] > 1]
-    spaces = enumerate(pairwise([0, *(extent.offset for extent in extents)]))
-    return {k for k, (start, end) in spaces if any(start < at < end for at in offsets)}
+    offsets = [extent.offset for extent in extents]
+    return {
+        bisect(offsets, offset) for offset, name in marks if 2 <= often[name] <= RUNS_MARKED_MAX
+    }
 
 
 def _stretches(
