@@ -20,14 +20,14 @@ def wall_clock(name: str, rate: float) -> WallClock | None:
     """Return the clock to replay at, None for virtual time."""
     if name not in {"virtual", "wall"}:
         raise SpecError(f"expected the clock virtual or wall, found {name!r}")
-    wall = at_rate(rate)
+    clock = paced_clock(rate)
     if name == "virtual" and rate != 1:
         raise SpecError("virtual time has no rate; choose the clock 'wall'")
-    return wall if name == "wall" else None
+    return clock if name == "wall" else None
 
 
-def at_rate(rate: float) -> WallClock:
-    """Return the wall clock with so many pipeline seconds in each of its own."""
+def paced_clock(rate: float) -> WallClock:
+    """Return a wall clock with so many pipeline seconds in a second."""
     from avrt.drivers.wall import WallClock  # noqa: PLC0415 - brings torch
 
     if not RATE_MIN <= rate <= RATE_MAX:

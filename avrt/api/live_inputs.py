@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt import clock
-from avrt.api.preparation import calibrated, copy_truth, from_zero
+from avrt.api.preparation import STRICT, calibrated, copy_truth, from_zero
 from avrt.api.raw_messages import RawMessages
 from avrt.api.world_reader import WorldReader
 from avrt.config.binding import build_source
@@ -49,6 +49,7 @@ class LiveRequest:
     world: str | None = None
     seed: int = 0
     loops: int = 1
+    strict: bool = False
     duration_ns: int | None = None
     record: Path | None = None
     flight: Path | None = None
@@ -122,7 +123,7 @@ class LiveInputs:
     def conditions(self) -> dict[str, str]:
         request = self._request
         if request.log is not None:
-            fed = {"log": request.log.name}
+            fed = {"log": request.log.name} | ({"strict": STRICT} if request.strict else {})
         elif self._reader is not None:
             fed = {"world": f"{request.world or SCENE}, seed {request.seed}"}
         else:
@@ -159,12 +160,14 @@ class LiveInputs:
         wanted = [source for source in self.spec.sources if not source.run]
         if request.log is not None and request.world is not None:
             raise SpecError("a log and a world cannot both feed a pipeline; drop one of them")
+        if request.strict and request.log is None:
+            raise SpecError("only a log can be damaged: drop 'strict', or give a log to play")
         if not wanted:
             if request.log is not None or request.world is not None:
                 raise SpecError("every source reads its own sensor; drop the log or the world")
             return None
         if request.log is not None:
-            return opened.enter_context(open_log(request.log))
+            return opened.enter_context(open_log(request.log, strict=request.strict))
         scene = request.world or self._scene(wanted)
         seconds = min(SECONDS_MAX, self._world_seconds)
         return opened.enter_context(WorldReader(scene, request.seed, seconds, self._passes))
@@ -192,8 +195,10 @@ class LiveInputs:
 
     def _merged(self, reader: LogReader) -> MergedLog:
         sources = [source for source in self.spec.sources if not source.run]
-        passes = self._request.loops if self._request.log is not None else self._passes
-        return MergedLog(reader, sources, passes)
+        request = self._request
+        passes = request.loops if request.log is not None else self._passes
+        strict = request.log if request.strict else None
+        return MergedLog(reader, sources, passes, strict=strict)
 
 
 class _Encoding:

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
-from avrt.api.arguments import at_rate, check_loops, hang_timeout_ns, lasting_ns, wall_clock
+from avrt.api.arguments import (
+    check_loops,
+    hang_timeout_ns,
+    lasting_ns,
+    paced_clock,
+    wall_clock,
+)
 from avrt.config import binding
 from avrt.config.pipeline import LoadedPipeline, from_keys, load
 from avrt.config.redundancy import check_copies
@@ -165,6 +171,7 @@ class Pipeline:
         force: bool = False,
         loops: int = 1,
         start: str | None = None,
+        strict: bool = False,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
@@ -183,6 +190,7 @@ class Pipeline:
             force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
             start: how long after its first message it is played from, such as "5 s".
+            strict: stop where the log is damaged; by default its good messages are played.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
@@ -191,11 +199,12 @@ class Pipeline:
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
+            DamagedInputError: the log is strict and damaged before its first message.
         """
         from avrt.api.replay import Passes, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
         check_loops(loops)
-        passes = Passes(loops, lasting_ns("start", start) or 0)
+        passes = Passes(loops, lasting_ns("start", start) or 0, strict)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), passes)
         timeout_ns = hang_timeout_ns(hang_timeout)
         return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
@@ -208,6 +217,7 @@ class Pipeline:
         seed: int = 0,
         rate: float = 1.0,
         loops: int = 1,
+        strict: bool = False,
         duration: str | None = None,
         record: str | Path | None = None,
         flight: str | Path | None = None,
@@ -222,17 +232,16 @@ class Pipeline:
 
         Args:
             log: a sensor log that feeds the sources, each message when it comes.
-            world: a scene of the built-in world that feeds them instead.
-            seed: of that scene.
+            world, seed: a scene of the built-in world that feeds them instead, and its seed.
             rate: pipeline seconds in a second.
             loops: how often the log is played, or how many drives the world makes.
+            strict: stop where the log is damaged; by default its good messages are played.
             duration: pipeline time after which no job is released, such as "60 s".
             record: where to write the run record; none is written by default.
-            flight: folder for records of what is around misses and faults, without a `record`.
+            flight: folder for records of what is around misses and faults, without a record.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
-            preparing: told how much of the world is made before the run begins, ns.
-            look: told how the run stands, several times a second.
+            preparing, look: told how much of the world is made, ns; then how the run stands, often.
             orders: takes orders for the ladder while the run goes on.
             dropped: told of each synchronised set that lacks a required input, by another thread.
 
@@ -240,15 +249,15 @@ class Pipeline:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
         """
-        from avrt.api.live import Live  # noqa: PLC0415 - brings torch
-        from avrt.api.live_inputs import LiveRequest  # noqa: PLC0415
+        from avrt.api import live, live_inputs  # noqa: PLC0415 - brings torch
 
         check_loops(loops)
-        request = LiveRequest(
+        request = live_inputs.LiveRequest(
             log=None if log is None else Path(log),
             world=world,
             seed=seed,
             loops=loops,
+            strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
             flight=None if flight is None else Path(flight),
@@ -259,7 +268,7 @@ class Pipeline:
             orders=orders,
             dropped=dropped,
         )
-        return Live(self, at_rate(rate), request).run()
+        return live.Live(self, paced_clock(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:
         """Call what a user's stage may fail in; a failure is a SpecError that names the stage."""

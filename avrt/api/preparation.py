@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 RECORDS_OWN = "/avrt/"
+STRICT = "it stops where the log is damaged"
 R = TypeVar("R", RunRecord, RemoteRecord)
 
 

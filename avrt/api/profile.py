@@ -31,6 +31,7 @@ def profile(
     log: str | Path,
     *,
     loops: int = 1,
+    strict: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Profile, Report]:
     """Replay a log under measured timing, one stage at a time; return what stages took.
@@ -40,6 +41,7 @@ def profile(
     Raises:
         SpecError: the pipeline or an argument is wrong.
         InputError: the log cannot be used at all.
+        DamagedInputError: the log is strict and damaged before its first message.
     """
     voters: dict[str, MeasuringVoter] = {}
 
@@ -48,7 +50,7 @@ def profile(
         return voters[stage.name]
 
     check_loops(loops)
-    replay = Replay(pipeline, log, None, "measured", None, Passes(loops), voter=made)
+    replay = Replay(pipeline, log, None, "measured", None, Passes(loops, 0, strict), voter=made)
     report = replay.run(hang_timeout_ns(None), progress, force=False)
     summary = report.summary
     stages: dict[str, StageProfile] = {}

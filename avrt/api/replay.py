@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.api.arguments import timing_run
 from avrt.api.preparation import (
+    STRICT,
     admitted,
     built,
     calibrated,
@@ -48,10 +49,11 @@ if TYPE_CHECKING:
 
 
 class Passes(NamedTuple):
-    """How often a log is played, and how long after its first message each time."""
+    """How often a log is played, how long after its first message, and whether damage ends it."""
 
     loops: int = 1
     start_ns: int = 0
+    strict: bool = False
 
 
 class Replay:
@@ -116,9 +118,14 @@ class Replay:
         spec, supply = (spec, "") if self._wall is None else supplied_by_host(spec)
         costs = _timing(self._timing, spec, self._wall)
         check_out(self._pipeline, self._out, spec, [self._log, self._recorded])
-        with open_log(self._log) as reader:
+        with open_log(self._log, strict=self._passes.strict) as reader:
             spec, told = placed(partial(calibrated, spec, reader))
-            log = placed(lambda: MergedLog(reader, spec.sources, *self._passes))
+            passes, strict = self._passes, self._log if self._passes.strict else None
+            log = placed(
+                lambda: MergedLog(
+                    reader, spec.sources, passes.loops, start_ns=passes.start_ns, strict=strict
+                )
+            )
             stages = built(self._pipeline, spec)
             conditions = self._conditions(costs, devices, supply, forced)
             with recording(
@@ -166,6 +173,7 @@ class Replay:
             "forced": forced and f"it is known to miss: {forced}",
             "loops": "" if self._passes.loops == 1 else str(self._passes.loops),
             "start": format_ns(self._passes.start_ns) if self._passes.start_ns else "",
+            "strict": STRICT if self._passes.strict else "",
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(log=self._log.name, timing=costs.label, **told)

@@ -37,6 +37,15 @@ def add_drive_options(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
+def add_strict_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="end with exit code 3 where the log is damaged; by default all good messages are "
+        "played, and then it is told",
+    )
+
+
 def leave_page(
     options: Namespace, report: Report, record: Path | None, *, wanted: Path | None
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
+from avrt.cli.driving import add_strict_option
 from avrt.cli.output import add_json_option, progress_bar, show, show_json, stdout_kept
 from avrt.errors import DamagedInputError, SpecError
 from avrt.report.outputs import keep_apart
@@ -35,6 +36,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--loops", type=int, default=1, metavar="N", help="play the log so many times (default: 1)"
     )
+    add_strict_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
 
@@ -46,7 +48,8 @@ def run(options: Namespace) -> int:
     wanted = not options.json
     with stdout_kept(clean=options.json), progress_bar(options.log.name, wanted=wanted) as progress:
         pipeline = Pipeline.load(options.pipeline)
-        found, report = profile(pipeline, options.log, loops=options.loops, progress=progress)
+        asked = {"loops": options.loops, "strict": options.strict, "progress": progress}
+        found, report = profile(pipeline, options.log, **asked)
     if options.out is not None:
         write_profile(found, options.out)
     if options.json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from avrt.api import Pipeline
 from avrt.api.arguments import timing_run
-from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.driving import add_drive_options, add_strict_option, finish, leave_page
 from avrt.cli.output import add_trace_option, progress_bar, stdout_kept
 from avrt.cli.page import recorded_for
 
@@ -55,6 +55,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         help="play it from so long after its first message, such as '5 s'; mountings and camera "
         "models of before count (default: its beginning)",
     )
+    add_strict_option(parser)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -101,6 +102,7 @@ def _replay(options: Namespace, record: Path | None) -> Report:
             force=options.force,
             loops=options.loops,
             start=options.start,
+            strict=options.strict,
             hang_timeout=options.hang_timeout,
             progress=progress,
             trace=options.trace,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from avrt.api import Pipeline
-from avrt.cli.driving import add_drive_options, finish, leave_page
+from avrt.cli.driving import add_drive_options, add_strict_option, finish, leave_page
 from avrt.cli.output import stdout_kept
 from avrt.cli.page import recorded_for
 from avrt.exec.realtime import passive_openmp
@@ -55,6 +55,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--force", action="store_true", help="run even what is known to miss, see avrt check"
     )
+    add_strict_option(parser)
     add_drive_options(parser)
     parser.set_defaults(run=run)
 
@@ -100,6 +101,7 @@ def run(options: Namespace) -> int:
                 seed=options.seed,
                 rate=options.rate,
                 loops=options.loops,
+                strict=options.strict,
                 duration=options.duration,
                 record=record,
                 flight=options.flight,

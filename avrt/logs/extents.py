@@ -4,8 +4,11 @@ A format says where the parts of its file lie and what is in one of them; the or
 of what is lost and the account of what is damaged are the same for all. A part is opened when its
 earliest message is due and forgotten when its last one is delivered, so memory holds only parts
 that overlap in time. Payloads are views of their part. A part whose check fails is not delivered
-at all: its messages count as lost. Runs that lie one behind the other over the same times (`runs`)
-are played one after the other; a file that may hold some is read through once before.
+at all: its messages count as lost. Runs that were put into one file (`mcap.runs`) come one after
+another.
+
+Every place of damage is told with the topics and log times that it costs. A strict reader stops
+there: what comes earlier is delivered, nothing from the first log time that the place may hold.
 """
 
 from __future__ import annotations
@@ -20,7 +23,6 @@ import zstandard
 
 from avrt.errors import InputError
 from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
-from avrt.logs.runs import beginnings, may_begin_anew
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +30,22 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 CHUNK_BYTES_MAX = 1 << 32
-PAST_ALL = (1 << 63, 0)
+
+
+class Place(str):
+    """A place in a file, as a person reads it.
+
+    Attributes:
+        offset: in bytes from the beginning of the file.
+    """
+
+    __slots__ = ("offset",)
+    offset: int
+
+    def __new__(cls, path: Path, offset: int) -> Self:
+        place = super().__new__(cls, f"{path}, byte {offset}")
+        place.offset = offset
+        return place
 
 
 class File:
@@ -68,8 +85,8 @@ class File:
                 yield offset + position
                 position = block.find(pattern, position + 1)
 
-    def place(self, offset: int) -> str:
-        return f"{self.path}, byte {offset}"
+    def place(self, offset: int) -> Place:
+        return Place(self.path, offset)
 
     def close(self) -> None:
         self._file.close()
@@ -115,6 +132,8 @@ class Extent:
         channels: ids of the channels it is said to have messages of, or None when unknown.
         chunked: it is a chunk record.
         cut: the file ends inside it.
+        part: which positions in it count, from and to (exclusive), or None for all.
+        run: which of the runs that were put into one file it belongs to, from 0.
     """
 
     offset: int
@@ -124,15 +143,18 @@ class Extent:
     channels: frozenset[int] | None = None
     chunked: bool = True
     cut: bool = False
+    part: tuple[int, int] | None = None
+    run: int = 0
 
-    @property
-    def end_offset(self) -> int:
-        return self.offset + self.length
+    def holds(self, position: int) -> bool:
+        """Whether a message at a position in it counts."""
+        return self.part is None or self.part[0] <= position < self.part[1]
 
 
 class Due(NamedTuple):
     """A message that waits for its turn; equal log times follow the order in the file."""
 
+    run: int
     log_ns: int
     offset: int
     position: int
@@ -142,9 +164,13 @@ class Due(NamedTuple):
 class ExtentReader(ABC):
     """One open file of extents."""
 
-    def __init__(self, file: File, channels: Sequence[Channel], counts: Mapping[int, int]) -> None:
+    def __init__(
+        self, file: File, channels: Sequence[Channel], counts: Mapping[int, int], *, strict: bool
+    ) -> None:
         """Take the file's channels and how many messages of each it promises."""
         self._file = file
+        self._strict = strict
+        self._stop: tuple[tuple[int, int], InputError] | None = None
         self._channels = {channel.id: channel for channel in channels}
         self._counts = counts
         self._damage: dict[str, InputError] = {}
@@ -175,7 +201,7 @@ class ExtentReader(ABC):
         extents = self.extents()
         if not extents:
             return None
-        return min(e.start_ns for e in extents), max(e.end_ns for e in extents)
+        return _span(extents)
 
     def topics(self) -> dict[str, TopicInfo]:
         known: dict[str, TopicInfo] = {}
@@ -198,20 +224,21 @@ class ExtentReader(ABC):
             if names is None or channel.topic in names
         }
         seen = dict.fromkeys(wanted, 0)
-        latest_ns, run = -1, 0
+        run, latest_ns = 0, -1
         for message in self._in_order(wanted):
+            now = message.run, message.log_ns
+            if self._strict and self._stop is not None and now >= self._stop[0]:
+                tell_damage([self._stop[1]], sum(seen.values()), strict=True)
             seen[message.channel.id] += 1
-            if message.run > run:
-                what = f"log time goes back from {latest_ns} ns: another run, played behind it"
-                self._anomalies.add("loop", None, message.log_ns, what)
-                latest_ns, run = -1, message.run
+            if message.run != run:
+                run, latest_ns = message.run, -1
             if message.log_ns < latest_ns:
                 what = f"expected a message at or after {latest_ns} ns, found {message.log_ns} ns"
                 self._anomalies.add("log_order", message.topic, message.log_ns, what)
             latest_ns = max(latest_ns, message.log_ns)
             yield message
         self._count_lost(seen)
-        tell_damage(self._damage.values(), sum(seen.values()))
+        tell_damage(self._damage.values(), sum(seen.values()), strict=self._strict)
 
     def close(self) -> None:
         self._file.close()
@@ -223,51 +250,61 @@ class ExtentReader(ABC):
         self.close()
 
     def note_damage(self, error: InputError, at_ns: int | None = None) -> None:
-        """Keep what is wrong at one place; it is told when everything good was delivered."""
-        if error.place not in self._damage:
-            self._damage[error.place] = error
-            self._anomalies.add("damaged", None, at_ns, str(error))
+        """Keep what is wrong at one place, and what that costs, to be told.
+
+        `at_ns` is the log time of the one message that it concerns.
+        """
+        if error.place in self._damage:
+            return
+        run = 0
+        if at_ns is None and isinstance(error.place, Place):
+            run, at_ns, lost = self._lost_at(error.place.offset)
+            error = InputError(f"{error.what}; {lost}", error.place)
+        self._damage[error.place] = error
+        self._anomalies.add("damaged", None, at_ns, str(error))
+        if at_ns is not None and (self._stop is None or (run, at_ns) < self._stop[0]):
+            self._stop = (run, at_ns), error
+
+    def tell_runs(self) -> None:
+        """Tell which runs were put into the file, if there are several."""
+        count = 1 + max((extent.run for extent in self.extents()), default=0)
+        if count > 1:
+            spans = [_span([e for e in self.extents() if e.run == run]) for run in range(count)]
+            listed = ", ".join(f"{start_ns} to {end_ns} ns" for start_ns, end_ns in spans)
+            what = f"{count} runs were put into one log, and are played one after another: {listed}"
+            self._anomalies.add("runs", None, spans[0][0], what, count)
+
+    def _lost_at(self, offset: int) -> tuple[int, int | None, str]:
+        """Return the run and the first log time that a damaged place may hold, and what is lost."""
+        extents = self.extents()
+        here = next((extent for extent in extents if extent.offset == offset), None)
+        if here is not None:
+            names = {self._channels[i].topic for i in here.channels or () if i in self._channels}
+            topics = ", ".join(sorted(names)) or "unknown topics"
+            what = f"there lie {topics} from {here.start_ns} to {here.end_ns} ns"
+            return here.run, here.start_ns, what
+        before = max(((e.run, e.end_ns) for e in extents if e.offset < offset), default=None)
+        after = min(((e.run, e.start_ns) for e in extents if e.offset > offset), default=None)
+        what = "messages of unknown topics may be lost"
+        if after is None:
+            what = "no message is left" if before is None else f"{what} after {before[1]} ns"
+            return 0, None, what
+        since = "" if before is None else f" after {before[1]} ns and"
+        return (*after, f"{what}{since} before {after[1]} ns")
 
     def _in_order(self, wanted: Mapping[int, Channel]) -> Iterator[RawMessage]:
-        """Yield one run after the other, each by (log time, byte offset, place in the extent)."""
-        extents = sorted(self.extents(frozenset(wanted)), key=lambda extent: extent.offset)
-        begins = [(0, 0), *self._beginnings(extents, wanted)]
-        for run, (first, end) in enumerate(zip(begins, [*begins[1:], PAST_ALL], strict=True)):
-            of_run = [one for one in extents if one.end_offset > first[0] and one.offset <= end[0]]
-            for message in self._merged(of_run, wanted, first, end):
-                message.run = run
-                yield message
-
-    def _beginnings(
-        self, extents: Sequence[Extent], wanted: Mapping[int, Channel]
-    ) -> list[tuple[int, int]]:
-        """Return where runs after the first begin; what is wrong there is told when it is due."""
-        if not may_begin_anew(extents):
-            return []
-        kept = self._damage, self._anomalies
-        self._damage, self._anomalies = {}, Anomalies()
-        try:
-            return beginnings(due for extent in extents for due in self._open(extent, wanted))
-        finally:
-            self._damage, self._anomalies = kept
-
-    def _merged(
-        self,
-        extents: Sequence[Extent],
-        wanted: Mapping[int, Channel],
-        first: tuple[int, int],
-        end: tuple[int, int],
-    ) -> Iterator[RawMessage]:
-        """Merge the part of the extents from one place in the file to another, exclusive."""
-        coming = [(extent.start_ns, extent.offset, extent) for extent in extents]
-        heapify(coming)
+        """Merge the extents of each run by (log time, byte offset, place in the extent)."""
+        extents = [
+            ((extent.run, extent.start_ns), extent.offset, extent)
+            for extent in self.extents(frozenset(wanted))
+        ]
+        heapify(extents)
         due: list[Due] = []
-        while coming or due:
-            while coming and (not due or coming[0][0] <= due[0].log_ns):
-                extent = heappop(coming)[2]
+        while extents or due:
+            while extents and (not due or extents[0][0] <= due[0][:2]):
+                extent = heappop(extents)[2]
                 for entry in self._open(extent, wanted):
-                    if first <= (entry.offset, entry.position) < end:
-                        heappush(due, entry)
+                    heappush(due, entry)
             if due:
                 yield heappop(due).message
 
@@ -276,9 +313,11 @@ class ExtentReader(ABC):
         found: list[Due] = []
         try:
             for position, message in self.open_extent(extent, wanted):
-                found.append(Due(message.log_ns, extent.offset, position, message))
+                if extent.holds(position):
+                    message.run = extent.run
+                    found.append(Due(extent.run, message.log_ns, extent.offset, position, message))
         except InputError as error:
-            self.note_damage(error, extent.start_ns)
+            self.note_damage(error)
         return found
 
     def _count_lost(self, seen: Mapping[int, int]) -> None:
@@ -294,3 +333,7 @@ class ExtentReader(ABC):
             self._anomalies.add(kind, topic, None, what, abs(promised - found))
             if not self._damage:
                 self.note_damage(InputError(what, str(self._file.path)))
+
+
+def _span(extents: Sequence[Extent]) -> tuple[int, int]:
+    return min(e.start_ns for e in extents), max(e.end_ns for e in extents)

@@ -7,8 +7,8 @@
   negative, a second's worth of nanoseconds) falls back to the log time.
 * A camera image carries the latest CameraInfo logged at or before it; equal log time counts.
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
-  one before, in a new epoch, with what was odd told in the first pass only. Several runs in one
-  file (`runs`) are played like that, too.
+  one before, in a new epoch, with what was odd told in the first pass only. Runs that were put into
+  one log are played one after another likewise.
 * A pass may begin some time after the log does. What is told once for all that follows, mountings
   and camera models, counts from before, too.
 
@@ -36,6 +36,7 @@ from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from avrt.logs.decode import Decoded
     from avrt.logs.raw import TopicInfo
@@ -101,7 +102,9 @@ class MergedLog:
         reader: LogReader,
         sources: Sequence[SourceSpec],
         loops: int = 1,
+        *,
         start_ns: int = 0,
+        strict: Path | None = None,
     ) -> None:
         """Check every source against the log.
 
@@ -110,17 +113,20 @@ class MergedLog:
             sources: of the pipeline.
             loops: how often it is played.
             start_ns: how long after the log's first message each pass begins.
+            strict: the log to name; the first message that cannot be used ends a strict stream.
 
         Raises:
             SpecError: a source names a topic that the log lacks, or one that it cannot read; or
                 nothing of them comes after the start.
             InputError: the same of a damaged log, which may have had it.
+            DamagedInputError: the log is strict and damaged before its first message.
         """
         self._reader = reader
-        self._loops = loops
+        self._strict = strict
         self._start_ns = start_ns
-        self._begin_ns: int | None = None
+        self._from_ns: int | None = None
         self._left_out: dict[str, int] = {}
+        self._loops = loops
         self._infos = reader.topics()
         self._anomalies = Anomalies()
         self._found_by_reader: list[Anomaly] | None = None
@@ -133,9 +139,8 @@ class MergedLog:
             clock = ClockMap(spec.clock_offset_ns, spec.period_ns)
             self._add(_Source(spec, order, clock))
         self._zero_ns: int | None = None
-        self._first_ns: int | None = None
+        self._begins_ns: int | None = None
         self._pass = Pass()
-        self._run_index = 0
         self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
@@ -214,23 +219,30 @@ class MergedLog:
     def _run(self) -> Iterator[SourceMessage]:
         for index in range(self._loops):
             if index:
-                self._play_again()
+                self._begin_anew()
             yield from self._play()
         self._ended = True
 
-    def _play_again(self) -> None:
+    def _begin_anew(self) -> None:
         """Prepare another pass over a log that was undamaged in the first."""
         if self._found_by_reader is None:
-            self._found_by_reader = [replace(found) for found in self._reader.anomalies]
-        at_ns = self._pass.end_ns
-        self._begin_anew(self._first_ns or 0)
-        self._run_index = 0
+            self._found_by_reader = self._reader.anomalies
         self._begun += 1
-        self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
+        what = "the log is played again from its beginning"
+        self._begin_epoch(0, self._begins_ns or 0, "loop", what)
 
-    def _begin_anew(self, first_ns: int) -> None:
-        """Prepare for what begins anew with a log time: its clocks may be others."""
-        self._pass = self._pass.followed_by(first_ns)
+    def _begin_run(self, run: int, begins_ns: int) -> None:
+        """Go on with another run of the log; the first to come needs no preparation."""
+        if self._pass.first_ns is None:
+            self._pass.run = run
+        else:
+            what = "times and counters of the log begin again: another run; state begins anew"
+            self._begin_epoch(run, begins_ns, "run", what)
+
+    def _begin_epoch(self, run: int, begins_ns: int, kind: str, what: str) -> None:
+        at_ns = self._pass.end_ns
+        self._pass = self._pass.following(run, begins_ns)
+        self._anomalies.add(kind, None, at_ns, what)
         for source in (s for sources in self._sources.values() for s in sources):
             spec, epoch = source.spec, source.clock.epoch + 1
             source.clock = ClockMap(spec.clock_offset_ns, spec.period_ns, epoch)
@@ -238,13 +250,11 @@ class MergedLog:
 
     def _play(self) -> Iterator[SourceMessage]:
         for group in self._from_start():
-            first = group[0]
-            if self._first_ns is None:
-                self._first_ns = first.log_ns
-            if first.run > self._run_index:
-                self._run_index = first.run
-                self._begin_anew(first.log_ns)
-            self._pass.see(first.log_ns)
+            if group[0].run != self._pass.run:
+                self._begin_run(group[0].run, group[0].log_ns)
+            if self._begins_ns is None:
+                self._begins_ns = group[0].log_ns
+            self._pass.see(group[0].log_ns)
             for raw in group:
                 if raw.topic in self._camera_infos:
                     self._take_info(raw)
@@ -259,9 +269,9 @@ class MergedLog:
         """Yield the messages of one log time together, without those of before the start."""
         for group in self._groups():
             log_ns, run = group[0].log_ns, group[0].run
-            if self._begin_ns is None:
-                self._begin_ns = log_ns + self._start_ns
-            if run > 0 or log_ns >= self._begin_ns:
+            if self._from_ns is None:
+                self._from_ns = log_ns + self._start_ns
+            if run > 0 or log_ns >= self._from_ns:
                 yield group
                 continue
             for raw in group:
@@ -276,12 +286,19 @@ class MergedLog:
         try:
             yield from simultaneous(messages, self._lose)
         except DamagedInputError:
-            self._ended = True
+            self._ended = self._strict is None
             raise
 
     def _lose(self, raw: RawMessage, why: str) -> None:
         self._count(self._lost, raw.topic)
         self._tell(raw, "log_time", why)
+        self._stop_at(raw, why)
+
+    def _stop_at(self, raw: RawMessage, why: str) -> None:
+        """End a strict stream at a message that is lost."""
+        if self._strict is not None:
+            place = f"{self._strict}, {raw.topic} at {raw.log_ns} ns"
+            raise DamagedInputError(why, place, sum(self._delivered.values()))
 
     def _deliver(
         self, raw: RawMessage, sources: Sequence[_Source]
@@ -302,6 +319,7 @@ class MergedLog:
             return decode(raw, kind)
         except InputError as error:
             self._tell(raw, "undecodable", str(error))
+            self._stop_at(raw, error.what)
             return None
 
     def _take_info(self, raw: RawMessage) -> None:
@@ -318,7 +336,7 @@ class MergedLog:
 
     def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
         if self._found_by_reader is None:
-            self._anomalies.add(kind, raw.topic, raw.log_ns, detail)
+            self._anomalies.add(kind, raw.topic, raw.log_ns + self._pass.shift_ns, detail)
 
     def _moved(self, raw: RawMessage) -> RawMessage:
         """Return a message at the time of its pass."""

@@ -1,4 +1,4 @@
-"""One playing of a log: what is added to its times, and when the next one begins."""
+"""One playing of a run of a log: what is added to its times, and when the next one begins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Pass:
-    """A pass over a log: what to add to its times, and the times that it spanned so far."""
+    """One playing of a run: what to add to its times, and the times that it spanned so far."""
 
     shift_ns: int = 0
+    run: int = 0
     first_ns: int | None = None
     last_ns: int = 0
     steps: int = 0
@@ -27,7 +28,7 @@ class Pass:
             self.steps += 1
         self.last_ns = log_ns
 
-    def followed_by(self, first_ns: int) -> Pass:
-        """Return the pass that begins one mean step after the end of this one, at a log time."""
+    def following(self, run: int, begins_ns: int) -> Pass:
+        """Return the pass of a run that begins one mean step after the end of this one."""
         step_ns = (self.last_ns - (self.first_ns or 0)) // max(1, self.steps)
-        return Pass(self.end_ns + step_ns - first_ns)
+        return Pass(self.end_ns + step_ns - begins_ns, run)

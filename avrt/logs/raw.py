@@ -42,7 +42,7 @@ class RawMessage:
         publish_ns: when it was published, publisher's clock.
         sequence: the publisher's counter, as recorded.
         data: the encoded bytes; a view of the log's chunk, which lives as long as the view.
-        run: counts the runs that a file holds one behind the other, over the same log times.
+        run: which of the runs that were put into one log it is of; each begins its times anew.
     """
 
     channel: Channel
@@ -118,18 +118,20 @@ class Anomalies:
             known.count += count
 
 
-def tell_damage(damage: Collection[InputError], good_messages: int) -> None:
+def tell_damage(
+    damage: Collection[InputError], good_messages: int, *, strict: bool = False
+) -> None:
     """Raise what is wrong with a log, if anything is, once everything good was delivered.
 
     Raises:
-        DamagedInputError: something was delivered.
+        DamagedInputError: something was delivered, or the log was read strictly.
         InputError: nothing was.
     """
     if not damage:
         return
     first, *others = damage
     more = f"; and {len(others)} more" if others else ""
-    kind = DamagedInputError if good_messages else InputError
+    kind = DamagedInputError if good_messages or strict else InputError
     raise kind(f"{first.what}{more}", first.place, good_messages)
 
 

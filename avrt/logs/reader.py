@@ -2,8 +2,9 @@
 
 A reader yields raw messages in (log time, file position) order and holds no more of the log than
 the parts that overlap in time. A damaged log is read to its end: every complete message is
-delivered first, then `DamagedInputError` is raised, and `anomalies` tells what was lost. Log times
-are ns of the recorder's own clock, as the file has them.
+delivered first, then `DamagedInputError` is raised, and `anomalies` tells what was lost. A strict
+reader raises it in the place of the first message that may be lost. Log times are ns of the
+recorder's own clock, as the file has them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class LogReader(Protocol):
         Of a file that holds several runs over the same times (`runs`) one run after the other.
 
         Raises:
-            DamagedInputError: after the last good message of a damaged log.
+            DamagedInputError: after the last good message of a damaged log; when the log is read
+                strictly, before the first one that may not follow what was delivered.
             InputError: the log is damaged and nothing in it is good.
         """
 
@@ -58,8 +60,8 @@ class LogReader(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
 
-def open_log(path: str | Path) -> LogReader:
-    """Open a recorded log by its content.
+def open_log(path: str | Path, *, strict: bool = False) -> LogReader:
+    """Open a recorded log by its content; a strict one stops where it is damaged.
 
     Raises:
         InputError: it is missing, empty, or of no known format.
@@ -70,24 +72,24 @@ def open_log(path: str | Path) -> LogReader:
         remedy = f"; {did_you_mean(path.name, names)}" if names else ""
         raise InputError(f"no such log{remedy}", str(path))
     if path.is_dir():
-        return _open_folder(path)
+        return _open_folder(path, strict=strict)
     file = File(path)
     magic = file.read_at(0, len(SQLITE_MAGIC))
     if magic.startswith(MAGIC):
-        return McapReader(file)
+        return McapReader(file, strict=strict)
     if magic.startswith(BAG_MAGIC):
-        return BagReader(file)
+        return BagReader(file, strict=strict)
     file.close()
     if magic == SQLITE_MAGIC or magic.startswith(ZSTD_MAGIC):
-        return Rosbag2Reader([path], path)
+        return Rosbag2Reader([path], path, strict=strict)
     found = repr(magic) if magic else "an empty file"
     raise InputError(f"expected {ACCEPTED}, found {found}", str(path))
 
 
-def _open_folder(path: Path) -> LogReader:
+def _open_folder(path: Path, *, strict: bool) -> LogReader:
     if (path / FOLDER).is_dir():
-        return CommaReader(path)
-    bag = open_bag(path)
+        return CommaReader(path, strict=strict)
+    bag = open_bag(path, strict=strict)
     if bag is not None:
         return bag
     raise InputError(f"expected {ACCEPTED}, found a folder of none of them", str(path))

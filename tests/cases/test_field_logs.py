@@ -24,9 +24,9 @@ def folder(tmp_path_factory):
 def read(folder):
     """Return a function that reads a log: its messages, what ended it, and what was odd."""
 
-    def messages_of(name):
+    def messages_of(name, *, strict=False):
         found, damage = [], None
-        with open_log(folder / name) as log:
+        with open_log(folder / name, strict=strict) as log:
             try:
                 found.extend(log.messages())
             except DamagedInputError as error:
@@ -79,6 +79,10 @@ def test_log_05_an_altered_chunk_is_left_out_and_told_and_what_follows_is_played
     assert max(message.log_ns for message in found) > last
     assert "expected a chunk with CRC" in str(damage)
     assert [(a.topic, a.count) for a in anomalies if a.kind == "lost"] == [("/a", 40)]
+    found, damage, _ = read("LOG-05_badcrc.mcap", strict=True)
+    assert answer["strict"] == "error"
+    assert len(found) == damage.good_messages == 80
+    assert f"there lie /a from {first} to {last} ns" in str(damage)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +142,16 @@ def test_log_21_a_type_that_nobody_knows_refuses_nothing_else(folder, read):
     assert all(len(message.data) for message in found)
 
 
-def test_log_23_runs_in_one_log_are_played_one_after_the_other(folder, read):
+def test_log_23_runs_in_one_log_are_told_apart_and_played_one_after_another(read, folder):
     answer = field.answer(folder, "LOG-23")
     found, damage, anomalies = read("LOG-23_tworuns.mcap")
-    values = {run: [] for run in range(answer["instances"])}
-    for message in found:
-        values[message.run].append(struct.unpack("<d", message.data[4:12])[0])
-    assert [message.run for message in found] == sorted(message.run for message in found)
-    for name, run in zip(("run1", "run2"), values.values(), strict=True):
-        first, last = answer[name]
-        assert run == [first + k for k in range(int(last - first) + 1)]
+    values = [struct.unpack_from("<d", message.data, 4)[0] for message in found]
+    runs = [[v for m, v in zip(found, values, strict=True) if m.run == run] for run in (0, 1)]
+    assert values == [*runs[0], *runs[1]]
+    assert [(run[0], run[-1], len(run)) for run in runs] == [
+        (*answer["run1"], 40),
+        (*answer["run2"], 40),
+    ]
+    (told,) = anomalies
+    assert (told.kind, told.count) == ("runs", answer["instances"])
     assert damage is None
-    assert [anomaly.kind for anomaly in anomalies] == ["loop"]

@@ -1,6 +1,9 @@
 """`avrt replay`: what it prints, what it refuses, and the code it exits with."""
 
+import numpy as np
 import pytest
+
+from avrt.logs.writer import LogWriter
 
 READERS = ("verify", "report")
 
@@ -94,6 +97,41 @@ def test_a_damaged_log_exits_3_after_its_good_part(call, make_drive, write_pipel
     assert done.code == 3
     assert 0 < done.data["jobs"]["met"] < 60
     assert done.data["damage"]
+
+
+def test_a_damaged_log_that_is_to_be_strict_ends_where_the_damage_is(
+    call, make_drive, write_pipeline
+):
+    drive = damage(make_drive(60, points=40, chunk_bytes=2000))
+    tolerant = call("replay", drive, "-p", write_pipeline(), "--json").data
+    done = call("replay", drive, "-p", write_pipeline(), "--json", "--strict")
+    assert done.code == 3
+    met = done.data["jobs"]["met"]
+    assert 0 < met < tolerant["jobs"]["met"]
+    assert done.data["log"]["topics"]["/lidar"]["lost"] == 0
+    assert f"({met} good messages were delivered)" in done.data["damage"][0]
+    assert "strict" in done.data["conditions"]
+    with drive.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 100)
+    done = call("replay", drive, "-p", write_pipeline(), "--strict")
+    assert done.code == 3
+    assert f"{drive.name}, byte " in only_line(done.err)
+
+
+def test_two_runs_in_one_log_are_played_one_after_another(call, write_pipeline, tmp_path):
+    path, record = tmp_path / "two.mcap", tmp_path / "run.mcap"
+    with LogWriter(path) as log:
+        for _ in range(2):
+            log.add_metadata("session", {})
+            for k in range(5):
+                log.add_cloud("/lidar", "roof", 1000 + k * 100_000_000, np.ones((4, 3), np.float32))
+            log._counts.clear()
+    done = call("replay", path, "-p", write_pipeline(), "-o", record, "--json")
+    assert done.code == 0
+    assert done.data["jobs"]["met"] == 10
+    assert [a["count"] for a in done.data["log"]["anomalies"] if a["kind"] == "runs"] == [2]
+    assert call("verify", record).code == 0
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5])

@@ -61,6 +61,7 @@ def test_a_miss_fails_where_it_is_to(call, make_drive, write_pipeline):
         (("--rate", "0"), "expected a rate from"),
         (("--loops", "0"), "expected one loop or more"),
         (("--world", "moon"), "moon"),
+        (("--strict",), "only a log can be damaged"),
     ],
 )
 def test_wrong_arguments_are_refused(call, write_pipeline, arguments, what):
@@ -81,6 +82,19 @@ def test_a_log_that_is_empty_or_cut_is_told(call, make_drive, write_pipeline, si
     log.write_bytes(log.read_bytes()[: size or 0] if size == 0 else log.read_bytes()[:-size])
     done = call("run", write_pipeline(), "--log", log, "--rate", "50")
     assert done.code == code, done.err + done.out
+
+
+def test_a_log_that_is_to_be_strict_ends_where_it_is_damaged(call, make_drive, write_pipeline):
+    log = make_drive(40, points=20, chunk_bytes=1000)
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    arguments = ("run", write_pipeline(), "--log", log, "--rate", "50", "--json")
+    tolerant, done = call(*arguments), call(*arguments, "--strict")
+    assert (tolerant.code, done.code) == (3, 3)
+    met, all_met = (json.loads(one.out)["jobs"]["released"] for one in (done, tolerant))
+    assert 0 < met < all_met
+    assert f"({met} good messages were delivered)" in json.loads(done.out)["damage"][0]
 
 
 def test_a_log_that_is_not_there_is_told(call, write_pipeline, tmp_path):

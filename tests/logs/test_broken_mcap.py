@@ -1,9 +1,15 @@
+import importlib.util
+import sys
+from pathlib import Path
+
 import pytest
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
 from avrt.logs.decode import decode
 
+TOOL = Path(__file__).parents[2] / "tools" / "broken_logs.py"
+MEGABYTES_MAX = 200
 GOOD = {
     "bad_chunk_compressed_byte": (109, DamagedInputError),
     "bad_chunk_crc_field": (109, DamagedInputError),
@@ -67,3 +73,46 @@ def test_a_payload_that_is_cut_names_topic_expected_and_found(shared, name, kind
             InputError, match=r"^/.* at \d+ ns: expected a sensor_msgs.*, found \d+"
         ):
             decode(message, kind)
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("broken_logs", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["broken_logs"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_exactly_the_messages_that_no_damage_has_reached_are_delivered(shared, tool, name):
+    """Each is known by topic, log time and the hash of its payload: none is lost, none altered."""
+    path = shared / "broken_mcap" / f"{name}.mcap"
+    delivered, _ = tool.read(path)
+    assert delivered == tool.recoverable(path)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_strict_reader_gives_the_beginning_and_the_same_verdict(shared, name):
+    found, codes = [], []
+    for strict in (False, True):
+        times = []
+        try:
+            with open_log(shared / "broken_mcap" / f"{name}.mcap", strict=strict) as log:
+                times.extend(message.log_ns for message in log.messages())
+        except InputError as error:
+            codes.append(error.exit_code)
+        found.append(times)
+    assert found[1] == found[0][: len(found[1])]
+    assert codes in ([], [3, 3], [4, 4], [4, 3])  # damage is damage, also before the first message
+
+
+@pytest.mark.slow
+def test_each_file_has_its_row_and_none_takes_much_memory(shared, tool):
+    rows = tool.table(shared / "broken_mcap")
+    assert {row.name: (row.delivered, row.exit) for row in rows} == {
+        name: (count, 0 if error is None else error.exit_code)
+        for name, (count, error) in GOOD.items()
+    }
+    assert [row.name for row in rows if row.altered or row.delivered != row.recoverable] == []
+    assert max(row.megabytes for row in rows) < MEGABYTES_MAX

@@ -17,7 +17,7 @@ CAMERA = SourceSpec(name="front", type="camera", topic="/camera", info_topic="/c
 
 def play(path, *sources, start_ns, loops=1):
     with open_log(path) as log:
-        merged = MergedLog(log, sources, loops, start_ns)
+        merged = MergedLog(log, sources, loops, start_ns=start_ns)
         return merged, list(merged)
 
 

@@ -59,9 +59,10 @@ class Layout:
 class BagReader(ExtentReader):
     """One open ROS 1 bag."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = Walk(file).run()
-        super().__init__(file, list(self._layout.channels.values()), self._layout.counts)
+        channels = list(self._layout.channels.values())
+        super().__init__(file, channels, self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
 
@@ -109,7 +110,8 @@ class Walk:
             offset = self._step(offset)
         self._close_chunk()
         if not self._finished:
-            self._damaged(0, "the recorder did not finish the bag: it has no index")
+            what = "the recorder did not finish the bag: it has no index"
+            self._damaged(self._file.size_bytes, what)
         for lost in self._known.keys() - {extent.offset for extent in self._layout.extents}:
             self._promise(self._known[lost])
         return self._layout

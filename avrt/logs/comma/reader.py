@@ -79,7 +79,7 @@ class Series:
 class CommaReader:
     """One open segment folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, strict: bool = False) -> None:
         """Read the arrays.
 
         Raises:
@@ -88,6 +88,7 @@ class CommaReader:
         self._folder = folder / FOLDER
         self._anomalies = Anomalies()
         self._damage: list[InputError] = []
+        self._strict = strict
         self._series: list[Series] = []
         self._store = known_types()
         for topic, read in (
@@ -124,6 +125,8 @@ class CommaReader:
         names = None if topics is None else set(topics)
         wanted = [s for s in self._series if names is None or s.channel.topic in names]
         count = 0
+        if self._strict:
+            tell_damage(self._damage, 0, strict=True)
         for message in merge(*(self._encode(s) for s in wanted), key=lambda m: m.log_ns):
             count += 1
             yield message

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
-from mcap.records import Channel, Schema
+from mcap.records import Channel, Metadata, Schema
 
 from avrt.errors import InputError
 from avrt.logs.extents import Extent, File
@@ -104,7 +104,8 @@ def _from_summary(summary: Summary, statistics: Statistics) -> Layout:
         for offset, chunk in summary.chunks.items()
     ]
     counts = dict(statistics.channel_message_counts)
-    return Layout(extents, summary.schemas, summary.channels, counts, checked=True)
+    marks = summary.marks
+    return Layout(extents, summary.schemas, summary.channels, counts, marks=marks, checked=True)
 
 
 class Walk:
@@ -163,6 +164,8 @@ class Walk:
             _, length, *_, name_bytes = CHUNK.unpack_from(head)
             if name_bytes not in {0, len(b"lz4"), len(b"zstd")}:
                 continue
+            if len(head) < CHUNK.size + name_bytes + LENGTH.size:
+                continue
             (packed_bytes,) = LENGTH.unpack_from(head, CHUNK.size + name_bytes)
             body = CHUNK.size - HEAD.size + name_bytes + LENGTH.size + packed_bytes
             if length == body and offset + HEAD.size + length <= self._file.size_bytes:
@@ -191,6 +194,8 @@ class Walk:
             self._extend_run(offset, end, head)
         elif opcode in {Opcode.ATTACHMENT, Opcode.METADATA}:
             self.layout.extras.append(Record(opcode, offset + HEAD.size, end))
+            if opcode == Opcode.METADATA:
+                self._mark(offset, end)
 
     def _open_chunk(self, offset: int, length: int, head: bytes, *, cut: bool = False) -> None:
         self._close_chunk()
@@ -236,11 +241,19 @@ class Walk:
             )
         return None
 
+    def _mark(self, offset: int, end: int) -> None:
+        body = self._file.read_at(offset + HEAD.size, end - offset - HEAD.size)
+        try:
+            self.layout.marks.append((offset, Metadata.read(ReadDataStream(BytesIO(body))).name))
+        except PARSE_ERRORS as error:
+            what = f"expected a metadata record, found {len(body)} bytes: {error}"
+            self.layout.damage.append(InputError(what, self._file.place(offset)))
+
     def _count(self, channel: int, count: int) -> None:
         self.layout.counts[channel] = self.layout.counts.get(channel, 0) + count
 
     def _scan(self, chunk: Extent) -> dict[int, int]:
-        """Take schemas and channels out of a chunk and count its messages by channel."""
+        """Count the messages of a chunk by channel; take its definitions if its check holds."""
         counts: dict[int, int] = {}
         try:
             content = read_extent(self._file, chunk)
@@ -250,7 +263,7 @@ class Walk:
                 if opcode == Opcode.MESSAGE:
                     channel = MESSAGE.unpack_from(content.data, start)[0]
                     counts[channel] = counts.get(channel, 0) + 1
-                elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL}:
+                elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL} and content.fault is None:
                     self._define(opcode, bytes(content.data[start:end]), content.place)
         except InputError as error:
             self.layout.damage.append(error)

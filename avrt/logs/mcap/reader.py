@@ -10,6 +10,7 @@ from avrt.errors import InputError
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.mcap.file import MESSAGE, Layout, read_extent
 from avrt.logs.mcap.layout import find_layout
+from avrt.logs.mcap.runs import told_apart
 from avrt.logs.raw import Channel, RawMessage
 from avrt.logs.ros.ros1 import ROS1, Ros1Converter
 
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 class McapReader(ExtentReader):
     """One open MCAP file."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = find_layout(file)
+        self._layout.extents = told_apart(file, self._layout)
         self._ros1 = Ros1Converter()
         channels = [_channel(self._layout, self._ros1, id_) for id_ in self._layout.channels]
-        super().__init__(file, channels, self._layout.counts)
+        super().__init__(file, channels, self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
+        self.tell_runs()
 
     def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
         return self._layout.extents if channels is None else self._layout.extents_of(channels)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from heapq import merge
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import zstandard
 
@@ -38,6 +38,14 @@ MESSAGE_BYTES_MAX = 1 << 32
 Part = McapReader | SqliteReader
 
 
+class _Broken(NamedTuple):
+    """Where a part that is read strictly stops: after `log_ns` of a run."""
+
+    run: int
+    log_ns: int
+    error: InputError
+
+
 class Rosbag2Reader:
     """One open rosbag2."""
 
@@ -47,6 +55,8 @@ class Rosbag2Reader:
         place: Path,
         metadata: Metadata | None = None,
         damage: InputError | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
         """Open the parts of a bag.
 
@@ -58,6 +68,7 @@ class Rosbag2Reader:
         self._parts: list[Part] = []
         self._damage: dict[str, InputError] = {}
         self._anomalies = Anomalies()
+        self._strict = strict
         self._unpacked = zstandard.ZstdDecompressor()
         self._promised: Mapping[str, int] = {}
         self._lost: set[str] = set()
@@ -103,12 +114,17 @@ class Rosbag2Reader:
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
         names = None if topics is None else set(topics)
         count = 0
+        if self._strict:
+            tell_damage(self._damage.values(), 0, strict=True)
         parts = (self._play(part, names) for part in self._parts)
-        for message in merge(*parts, key=lambda message: message.log_ns):
+        for message in merge(*parts, key=lambda message: (message.run, message.log_ns)):
+            if isinstance(message, _Broken):
+                tell_damage([message.error], count, strict=True)
+                return
             count += 1
             yield message
         self._tell_lost(names)
-        tell_damage(self._damage.values(), count)
+        tell_damage(self._damage.values(), count, strict=self._strict)
 
     def close(self) -> None:
         self._stack.close()
@@ -119,13 +135,19 @@ class Rosbag2Reader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _play(self, part: Part, names: set[str] | None) -> Iterator[RawMessage]:
+    def _play(self, part: Part, names: set[str] | None) -> Iterator[RawMessage | _Broken]:
+        run, reached_ns = 0, 0
+        if isinstance(part, McapReader) and part.span_ns:
+            reached_ns = part.span_ns[0]
         try:
             for message in part.messages(names):
                 if message.data[:4] == ZSTD_MAGIC:
                     self._unpack(message)
                 yield message
+                run, reached_ns = message.run, message.log_ns
         except InputError as error:
+            if self._strict:
+                yield _Broken(run, reached_ns, error)
             self._damage.setdefault(error.place, error)  # the part's own anomalies tell it
 
     def _tell_lost(self, names: set[str] | None) -> None:
@@ -145,6 +167,8 @@ class Rosbag2Reader:
             )
         except (zstandard.ZstdError, MemoryError) as error:
             what = f"a message of {len(message.data)} bytes cannot be unpacked: {error}"
+            if self._strict:
+                raise message.error("a message that can be unpacked", str(error)) from None
             self._anomalies.add("undecodable", message.topic, message.log_ns, what)
             message.data = b""
 
@@ -152,10 +176,10 @@ class Rosbag2Reader:
         file = File(path)
         magic = file.read_at(0, len(SQLITE_MAGIC))
         if magic.startswith(MAGIC):
-            return McapReader(file)
+            return McapReader(file, strict=self._strict)
         file.close()
         if magic == SQLITE_MAGIC:
-            return SqliteReader(path)
+            return SqliteReader(path, strict=self._strict)
         if magic.startswith(ZSTD_MAGIC):
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="avrt-")))
             try:
@@ -180,7 +204,7 @@ class Rosbag2Reader:
         self._anomalies.add("damaged", None, None, str(error))
 
 
-def open_bag(folder: Path) -> Rosbag2Reader | None:
+def open_bag(folder: Path, *, strict: bool = False) -> Rosbag2Reader | None:
     """Open a folder as a rosbag2, or return None when it is none.
 
     Raises:
@@ -194,7 +218,7 @@ def open_bag(folder: Path) -> Rosbag2Reader | None:
         metadata, damage = None, error
     if metadata is not None:
         paths = [path for name in metadata.parts if (path := folder / name).exists()]
-        return Rosbag2Reader(paths, folder, metadata)
+        return Rosbag2Reader(paths, folder, metadata, strict=strict)
     if not found:
         if damage is not None:
             raise damage
@@ -202,7 +226,7 @@ def open_bag(folder: Path) -> Rosbag2Reader | None:
     if len({".db3" in path.name for path in found}) > 1:
         what = "expected parts of one kind, found both .db3 and .mcap; name the file to read"
         raise InputError(what, str(folder))
-    return Rosbag2Reader(found, folder, damage=damage)
+    return Rosbag2Reader(found, folder, damage=damage, strict=strict)
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:

@@ -9,6 +9,7 @@
   page of a row. So the first missing pages are filled with a mark that no good row holds.
 * SQLite gives up a query at the first damaged page. Then rows are looked up one by one, by id, and
   the ids that lie on a page that cannot be read are left out and told.
+* No value is longer than the file: a damaged length costs no memory.
 * A file of old tools has no definitions of its types; those that avrt knows are added.
 """
 
@@ -36,8 +37,9 @@ LOGS = ("-wal", "-journal")
 HEAD_BYTES = 32
 MARK = bytes.fromhex("c4c3f2a99e0b6d55a1e2774f18d03b9c")
 MARK_BYTES_MAX = 1 << 22
-ID_MAX = 1 << 62
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # SQLite's words quote what is damaged
+ID_END = 1 << 63
+VALUE_BYTES_MIN, VALUE_BYTES_MAX = 1 << 20, (1 << 31) - 1
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # its words quote what is damaged
 MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
 MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
 KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
@@ -46,13 +48,15 @@ KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
 class SqliteReader:
     """One open .db3 file."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file and read its topics.
+    def __init__(self, path: Path, *, strict: bool = False) -> None:
+        """Open the file and read its topics; a strict reader stops at the first row that is lost.
 
         Raises:
             InputError: it is no bag, or damaged where the topics are.
         """
         self._path = path
+        self._strict = strict
+        self._first_bad = ID_END
         self._anomalies = Anomalies()
         self._damage: dict[str, InputError] = {}
         self._lost: set[int] = set()
@@ -67,7 +71,8 @@ class SqliteReader:
             except UNREADABLE as error:
                 raise self._error("the tables of a rosbag2", error) from None
             if self._missing_bytes:
-                self._note("a whole file", f"one that lacks {self._missing_bytes} bytes")
+                lacks = f"{self._missing_bytes} bytes from byte {path.stat().st_size} on"
+                self._note("a whole file", f"one that lacks {lacks}")
             if self._missing_bytes or not self._count():
                 self._good_ids = [id_ for _, id_ in self._find_good()]
             self._stack = stack.pop_all()
@@ -94,12 +99,14 @@ class SqliteReader:
         seen = dict.fromkeys(wanted, 0)
         for id_, topic_id, log_ns, data in self._rows():
             if not isinstance(log_ns, int) or not isinstance(data, bytes):
-                self._note("a time and bytes", f"{log_ns!r} and {data!r:.20} in row {id_}")
+                self._note_row(id_, "a time and bytes", f"{log_ns!r} and {data!r:.20}")
             elif topic_id in wanted:
                 seen[topic_id] += 1
                 yield RawMessage(wanted[topic_id], log_ns, log_ns, 0, data)
             elif topic_id not in self._channels:
-                self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
+                self._note_row(id_, "a message of a known topic", f"topic {topic_id}")
+            if self._strict and id_ >= self._first_bad:
+                break
         self._tell(seen)
 
     def close(self) -> None:
@@ -116,7 +123,7 @@ class SqliteReader:
         if self._good_ids is not None:
             yield from self._rows_of(self._good_ids)
             return
-        last = (-ID_MAX, 0)
+        last = (-ID_END, 0)
         try:
             with closing(self._file.execute(MESSAGES)) as rows:
                 for row in rows:
@@ -129,10 +136,14 @@ class SqliteReader:
 
     def _rows_of(self, ids: Sequence[int]) -> Iterator[Row]:
         for id_ in ids:
+            row: Row | None = None
             with suppress(*UNREADABLE):  # it reaches into a damaged page, and counts as lost
                 row = self._file.execute(MESSAGE, (id_,)).fetchone()
-                if row is not None and not (isinstance(row[3], bytes) and MARK in row[3]):
-                    yield row
+            is_good = row is not None and not (isinstance(row[3], bytes) and MARK in row[3])
+            if self._strict and not (is_good and id_ < self._first_bad):
+                return
+            if row is not None and is_good:
+                yield row
 
     def _measure(self) -> tuple[int, int]:
         """Return the size of a page, and how many bytes the file lacks of what its header says."""
@@ -173,6 +184,8 @@ class SqliteReader:
         except (OSError, *UNREADABLE) as error:
             raise self._error("an SQLite file", error) from None
         stack.callback(database.close)
+        longest = min(max(VALUE_BYTES_MIN, path.stat().st_size), VALUE_BYTES_MAX)
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         return database
 
     def _read_channels(self) -> dict[int, Channel]:
@@ -215,16 +228,17 @@ class SqliteReader:
     def _find_keys(self) -> Iterator[tuple[object, int, int]]:
         """Yield log time, id and topic of every row by id, those behind a damaged page too."""
         first: int | None = 0
-        while first is not None:
+        log_ns: object = None
+        while first is not None and first < ID_END:
             reached = first
             try:
                 for key in self._file.execute(KEYS, (first,)):
                     yield key
-                    reached = max(reached, key[1] + 1)
+                    log_ns, reached = key[0], max(reached, key[1] + 1)
                 first = None
             except UNREADABLE:
                 first = self._find_next(reached)
-                self._note_page(reached, first)
+                self._note_page(reached, first, log_ns)
 
     def _find_next(self, bad: int) -> int | None:
         """Return the first id behind the page where the id `bad` should be; None at the end.
@@ -234,7 +248,7 @@ class SqliteReader:
         step = 1
         while not self._can_find(bad + step):
             step *= 2
-            if step > ID_MAX:
+            if bad + step >= ID_END:
                 return None
         low, high = bad + step // 2, bad + step
         while high - low > 1:
@@ -262,13 +276,24 @@ class SqliteReader:
             return False
         return True
 
-    def _note_page(self, bad: int, following: int | None) -> None:
-        """Tell of ids that cannot be read; what a cut file lacks is told already."""
+    def _note_page(self, bad: int, following: int | None, before: object) -> None:
+        """Tell of ids that cannot be read, and of the log time of the row before them.
+
+        What a cut file lacks is told already.
+        """
+        self._first_bad = min(bad, self._first_bad)
         if not self._missing_bytes and bad not in self._pages:
             self._pages.add(bad)
             count = 1 if following is None else following - bad
             rows = f"from {bad} on" if following is None else f"{bad} to {following - 1}"
-            self._anomalies.add("unreadable", None, None, f"rows {rows} are on a bad page", count)
+            at_ns = before if isinstance(before, int) else None
+            since = "" if at_ns is None else f", after {at_ns} ns"
+            what = f"rows {rows}{since}, are on a bad page"
+            self._anomalies.add("unreadable", None, at_ns, what, count)
+
+    def _note_row(self, id_: int, expected: str, found: str) -> None:
+        self._first_bad = min(id_, self._first_bad)
+        self._note(expected, f"{found} in row {id_}")
 
     def _note(self, expected: str, found: str) -> None:
         error = self._error(expected, found)
@@ -284,8 +309,8 @@ class SqliteReader:
         """Tell what is lost, once everything good was delivered."""
         for id_, found in seen.items():
             lost = self._counts.get(id_, 0) - found
-            if lost > 0 and id_ not in self._lost:
+            if lost > 0 and id_ not in self._lost and not self._strict:
                 self._lost.add(id_)
                 what = f"expected {found + lost} messages, found {found}"
                 self._anomalies.add("lost", self._channels[id_].topic, None, what, lost)
-        tell_damage(self._damage.values(), sum(seen.values()))
+        tell_damage(self._damage.values(), sum(seen.values()), strict=self._strict)
