@@ -191,5 +191,5 @@ def _summary(inputs: LiveInputs, result: RunResult, conditions: Mapping[str, str
         wakeup_late_ns=result.wakeup_late_ns.summary(),
         record_failure=result.record_failure,
         resources=result.resources,
-        damage=[] if result.damage is None else [str(result.damage)],
+        damage=[] if result.damage is None else result.damage.lines,
     )

@@ -218,6 +218,6 @@ def _summary(
         interrupted=result.interrupted,
         not_recorded=result.not_recorded,
         wakeup_late_ns=result.wakeup_late_ns.summary(),
-        damage=[] if result.damage is None else [str(result.damage)],
+        damage=[] if result.damage is None else result.damage.lines,
         complete=not result.interrupted,
     )

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from avrt.errors import AvrtError
 
 
+OTHERS_MAX = 20
+"""So many places of damage are told one by one, besides the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Channel:
     """One stream of messages of one type.
@@ -132,7 +136,7 @@ def tell_damage(
     first, *others = damage
     more = f"; and {len(others)} more" if others else ""
     kind = DamagedInputError if good_messages or strict else InputError
-    raise kind(f"{first.what}{more}", first.place, good_messages)
+    raise kind(f"{first.what}{more}", first.place, good_messages, others[:OTHERS_MAX])
 
 
 def refusal(what: str, key: tuple[str, ...], anomalies: Iterable[Anomaly]) -> AvrtError:

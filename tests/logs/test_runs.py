@@ -8,6 +8,7 @@ from mcap.writer import CompressionType, IndexType, Writer
 
 from avrt.errors import DamagedInputError
 from avrt.logs import open_log
+from avrt.logs.mcap.runs import RUNS_MARKED_MAX
 from avrt.logs.merge import MergedLog
 from avrt.logs.writer import LogWriter
 from avrt.model.spec import SourceSpec
@@ -84,6 +85,13 @@ def test_counters_that_begin_again_will_do_without_a_mark(tmp_path, options):
 def test_a_mark_will_do_where_nothing_counts(tmp_path):
     path = write(tmp_path / "a.mcap", [steady(20), steady(20)], counting=False)
     assert read(path) == one_after_another(20, 20)
+
+
+@pytest.mark.parametrize("count", [RUNS_MARKED_MAX, RUNS_MARKED_MAX + 1])
+def test_what_is_written_all_the_time_marks_no_runs(tmp_path, count):
+    path = write(tmp_path / "a.mcap", [steady(2)] * count, counting=False)
+    runs = {run for run, _ in read(path)}
+    assert runs == (set(range(count)) if count == RUNS_MARKED_MAX else {0})
 
 
 @given(
