@@ -35,10 +35,11 @@ def paced_clock(rate: float) -> WallClock:
     return WallClock(rate)
 
 
-def check_loops(loops: int) -> None:
-    """Raise SpecError unless a log can be played so often."""
+def checked_loops(loops: int) -> int:
+    """Return how often a log is played, or raise SpecError if it cannot be."""
     if type(loops) is not int or loops < 1:
         raise SpecError(f"expected one loop or more, found {loops!r}")
+    return loops
 
 
 def hang_timeout_ns(text: str | None) -> int:

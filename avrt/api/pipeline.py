@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from avrt.analysis.planner import planned
 from avrt.api.arguments import (
-    check_loops,
+    checked_loops,
     hang_timeout_ns,
     lasting_ns,
     paced_clock,
@@ -203,8 +203,7 @@ class Pipeline:
         """
         from avrt.api.replay import Passes, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
-        check_loops(loops)
-        passes = Passes(loops, lasting_ns("start", start) or 0, strict)
+        passes = Passes(checked_loops(loops), lasting_ns("start", start) or 0, strict)
         replay = Replay(self, log, out, timing, wall_clock(clock, rate), passes)
         timeout_ns = hang_timeout_ns(hang_timeout)
         return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
@@ -232,7 +231,8 @@ class Pipeline:
 
         Args:
             log: a sensor log that feeds the sources, each message when it comes.
-            world, seed: a scene of the built-in world that feeds them instead, and its seed.
+            world: a scene of the built-in world that feeds them instead.
+            seed: of that scene.
             rate: pipeline seconds in a second.
             loops: how often the log is played, or how many drives the world makes.
             strict: stop where the log is damaged; by default its good messages are played.
@@ -241,22 +241,21 @@ class Pipeline:
             flight: folder for records of what is around misses and faults, without a record.
             force: run even what is known to miss; the conditions say so.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
-            preparing, look: told how much of the world is made, ns; then how the run stands, often.
+            preparing: told how much of the world is made before the run begins, ns.
+            look: told how the run stands, several times a second.
             orders: takes orders for the ladder while the run goes on.
             dropped: told of each synchronised set that lacks a required input, by another thread.
 
         Raises:
-            SpecError: the pipeline, a topic or an argument is wrong.
-            InputError: the log cannot be used at all.
+            SpecError: the pipeline, a topic or an argument is wrong; InputError: the log is.
         """
         from avrt.api import live, live_inputs  # noqa: PLC0415 - brings torch
 
-        check_loops(loops)
         request = live_inputs.LiveRequest(
             log=None if log is None else Path(log),
             world=world,
             seed=seed,
-            loops=loops,
+            loops=checked_loops(loops),
             strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
