@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from avrt.api import Orders, Pipeline, Reading, Report, Source, Stage, stage
     from avrt.errors import AvrtError, FaultError, InputError, SpecError
     from avrt.logs.record.run_file import read_outputs
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.message import Message, Stamp
 
 __all__ = [
     "AvrtError",
+    "DroppedSet",
     "FaultError",
     "InputError",
     "Message",
@@ -37,6 +39,7 @@ _MODULES = {
     "avrt.api": ("Orders", "Pipeline", "Reading", "Report", "Source", "Stage", "stage"),
     "avrt.errors": ("AvrtError", "FaultError", "InputError", "SpecError"),
     "avrt.logs.record.run_file": ("read_outputs",),
+    "avrt.metrics.sets": ("DroppedSet",),
     "avrt.model.message": ("Message", "Stamp"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -21,7 +21,7 @@ import difflib
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 OUT_OF_MEMORY = "out_of_memory"
@@ -73,15 +73,24 @@ class InputError(AvrtError):
         what: what was expected and what was found.
         place: file, and topic or byte offset within it.
         good_messages: how many messages before the damage were delivered.
+        others: what is wrong elsewhere in the same log.
     """
 
     exit_code = 4
 
-    def __init__(self, what: str, place: str, good_messages: int = 0) -> None:
-        super().__init__(what, place, good_messages)
+    def __init__(
+        self, what: str, place: str, good_messages: int = 0, others: Sequence[InputError] = ()
+    ) -> None:
+        super().__init__(what, place, good_messages, others)
         self.what = what
         self.place = place
         self.good_messages = good_messages
+        self.others = others
+
+    @property
+    def lines(self) -> list[str]:
+        """This error, and a line for each of the others."""
+        return [str(self), *map(str, self.others)]
 
     def __str__(self) -> str:
         good = f" ({self.good_messages} messages before it are good)" if self.good_messages else ""

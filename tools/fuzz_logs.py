@@ -116,15 +116,8 @@ class Editor:
 
     def __init__(self, random: np.random.Generator) -> None:
         self._random = random
-        self._edits = (
-            self._flip_bits,
-            self._set_bytes,
-            self._set_length,
-            self._cut_off,
-            self._cut_out,
-            self._repeat,
-            self._put_in,
-        )
+        changes = self._flip_bits, self._set_bytes, self._set_length
+        self._edits = (*changes, self._cut_off, self._cut_out, self._repeat, self._put_in)
 
     def edited(self, data: bytes, other: bytes) -> tuple[bytes, int]:
         """Return a copy and how many edits it has; `other` is where parts may come from."""

@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from avrt.logs import open_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 Key = tuple[str, int, str]
@@ -77,7 +77,7 @@ def _messages() -> Iterator[tuple[str, int, bytes]]:
 
 
 def _mcap_seeds(folder: Path) -> Iterator[Seed]:
-    bare = {
+    bare: dict[str, object] = {
         "index_types": IndexType.NONE,
         "use_statistics": False,
         "use_summary_offsets": False,
@@ -85,25 +85,30 @@ def _mcap_seeds(folder: Path) -> Iterator[Seed]:
         "repeat_schemas": False,
     }
     for how in CompressionType:
-        name = f"{how.name.lower()}.mcap"
-        yield _mcap(folder / name, compression=how)
-    yield _mcap(folder / "indexed.mcap", use_statistics=False, compression=CompressionType.NONE)
-    yield _mcap(folder / "bare.mcap", counted=False, **bare)
-    yield _mcap(folder / "unchecked.mcap", enable_crcs=False, compression=CompressionType.NONE)
-    yield _mcap(folder / "unchunked.mcap", use_chunking=False)
-    yield _mcap(folder / "unchunked_bare.mcap", use_chunking=False, counted=False, **bare)
+        yield _mcap(folder / f"{how.name.lower()}.mcap", {"compression": how})
+    plain: dict[str, object] = {"compression": CompressionType.NONE}
+    yield _mcap(folder / "indexed.mcap", plain | {"use_statistics": False})
+    yield _mcap(folder / "bare.mcap", bare, counted=False)
+    yield _mcap(folder / "unchecked.mcap", plain | {"enable_crcs": False})
+    yield _mcap(folder / "runs.mcap", plain, runs=2)
+    yield _mcap(folder / "unchunked.mcap", {"use_chunking": False})
+    yield _mcap(folder / "unchunked_bare.mcap", bare | {"use_chunking": False}, counted=False)
 
 
-def _mcap(path: Path, *, counted: bool = True, **options: object) -> Seed:
+def _mcap(
+    path: Path, options: Mapping[str, object], *, counted: bool = True, runs: int = 1
+) -> Seed:
     with path.open("wb") as file:
         writer = McapWriter(file, chunk_size=CHUNK_BYTES, **options)  # type: ignore[arg-type]
         writer.start()
         schema = writer.register_schema(KIND, "ros2msg", b"string data")
         channels = {topic: writer.register_channel(topic, "cdr", schema) for topic in TOPICS}
-        for sequence, (topic, at_ns, payload) in enumerate(_messages()):
-            writer.add_message(channels[topic], at_ns, payload, at_ns, sequence)
+        for _ in range(runs):
+            writer.add_metadata("session", {})
+            for sequence, (topic, at_ns, payload) in enumerate(_messages()):
+                writer.add_message(channels[topic], at_ns, payload, at_ns, sequence)
         writer.finish()  # type: ignore[no-untyped-call]
-    found = Counter(key_of(*message) for message in _messages())
+    found = Counter(key_of(*message) for message in _messages() for _ in range(runs))
     checked = bool(options.get("enable_crcs", True) and options.get("use_chunking", True))
     return Seed(path.name, path.read_bytes(), found, checked, counted)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from avrt.drivers.orders import Orders
     from avrt.drivers.wall import WallClock
     from avrt.metrics.progress import Progress
+    from avrt.metrics.sets import DroppedSet
 
 
 RATE_MIN, RATE_MAX = 1e-3, 1e6
@@ -40,8 +41,8 @@ def paced_clock(rate: float) -> WallClock:
     return WallClock(rate)
 
 
-def check_loops(loops: int) -> int:
-    """Return how often a log is played; raise SpecError unless it can be."""
+def checked_loops(loops: int) -> int:
+    """Return how often a log is played, or raise SpecError if it cannot be."""
     if type(loops) is not int or loops < 1:
         raise SpecError(f"expected one loop or more, found {loops!r}")
     return loops
@@ -96,6 +97,7 @@ class LiveRequest:
     preparing: Callable[[int], None] | None = None
     look: Callable[[Progress], None] | None = None
     orders: Orders | None = None
+    dropped: Callable[[DroppedSet], object] | None = None
 
 
 def timing_run(timing: str | None) -> Path | None:

@@ -27,7 +27,9 @@ from avrt.drivers.live import LiveOptions, live
 from avrt.drivers.probation import TOO_OFTEN
 from avrt.exec.places import works
 from avrt.logs.raw import Anomaly
+from avrt.logs.record.journal import all_of
 from avrt.logs.record.process import RemoteRecord
+from avrt.metrics.sets import DropWatch
 from avrt.model.codec import to_json
 from avrt.report.summary import RunSummary
 from avrt.safety.recovery import FAILURES_MAX
@@ -37,8 +39,11 @@ if TYPE_CHECKING:
 
     from avrt.api.arguments import LiveRequest
     from avrt.api.pipeline import Pipeline
+    from avrt.drivers.flight import FlightRecorder
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
+    from avrt.logs.record.journal import Watch
+    from avrt.model.spec import PipelineSpec
 
 log = logging.getLogger("avrt.api")
 
@@ -91,7 +96,7 @@ class Live:
         options = LiveOptions(
             duration_ns=request.duration_ns,
             record=flight if record is None else record,
-            watch=None if flight is None else flight.watch,
+            watch=self._watch(spec, flight),
             hang_timeout_ns=request.hang_timeout_ns,
             probe=lambda device: works(spec.device(device).type),
             remake=lambda task: remade(self._pipeline, spec, task),
@@ -110,6 +115,14 @@ class Live:
         if record is not None and not result.record_failure:
             _finish(record, summary)
         return Report(summary, result.damage)
+
+    def _watch(self, spec: PipelineSpec, flight: FlightRecorder | None) -> Watch:
+        """Return who is told of each call of the kernel, beside the figures."""
+        dropped = self._request.dropped
+        return all_of(
+            None if flight is None else flight.watch,
+            None if dropped is None else DropWatch(spec, dropped),
+        )
 
 
 def _settle(record: RemoteRecord, result: RunResult) -> None:
@@ -165,5 +178,5 @@ def _summary(inputs: LiveInputs, result: RunResult, conditions: Mapping[str, str
         wakeup_late_ns=result.wakeup_late_ns.summary(),
         record_failure=result.record_failure,
         resources=result.resources,
-        damage=[] if result.damage is None else [str(result.damage)],
+        damage=[] if result.damage is None else result.damage.lines,
     )

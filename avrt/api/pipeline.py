@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from avrt.analysis.planner import planned
 from avrt.api.arguments import (
     LiveRequest,
-    check_loops,
+    checked_loops,
     hang_timeout_ns,
     kept_around,
     lasting_ns,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from avrt.config.binding import BoundStage
     from avrt.drivers.orders import Orders
     from avrt.metrics.progress import Progress
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.spec import PipelineSpec, StageSpec
 
 T = TypeVar("T")
@@ -185,10 +186,12 @@ class Pipeline:
         rate: float = 1.0,
         force: bool = False,
         loops: int = 1,
+        start: str | None = None,
         strict: bool = False,
         hang_timeout: str | None = None,
         progress: Callable[[int], None] | None = None,
         trace: str | Path | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Run a recorded log through the pipeline.
 
@@ -205,23 +208,25 @@ class Pipeline:
             rate: pipeline seconds in a second of the wall clock.
             force: at the wall clock, run even what is known to miss; the conditions say so.
             loops: how often the log is played; each time what was believed is forgotten.
+            start: how long after its first message it is played from, such as "5 s".
             strict: stop where the log is damaged; by default its good messages are played.
             hang_timeout: host time after which a stage counts as hung, such as "10 s".
             progress: told the pipeline time of each message, ns.
             trace: where to write a trace for Perfetto; none is written by default.
+            dropped: told of each synchronised set that lacks a required input.
 
         Raises:
             SpecError: the pipeline, a topic or an argument is wrong.
             InputError: the log cannot be used at all.
             DamagedInputError: the log is strict and damaged before its first message.
         """
-        from avrt.api.replay import Replay  # noqa: PLC0415 - brings torch, 1.4 s
+        from avrt.api.replay import Passes, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
-        check_loops(loops)
+        passes = Passes(checked_loops(loops), lasting_ns("start", start) or 0, strict)
         kept = kept_around(flight if out is None else None, keep_around_misses)
-        clock_or_none = wall_clock(clock, rate)
-        replay = Replay(self, log, out, timing, clock_or_none, loops, strict=strict, kept=kept)
-        return replay.run(hang_timeout_ns(hang_timeout), progress, force=force, trace=trace)
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), passes, kept=kept)
+        timeout_ns = hang_timeout_ns(hang_timeout)
+        return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
 
     def run(  # noqa: PLR0913 - all optional and named
         self,
@@ -241,6 +246,7 @@ class Pipeline:
         preparing: Callable[[int], None] | None = None,
         look: Callable[[Progress], None] | None = None,
         orders: Orders | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Run the pipeline in real time; Ctrl-C ends it as the end of its sources would.
 
@@ -260,28 +266,22 @@ class Pipeline:
             preparing: told how much of the world is made before the run begins, ns.
             look: told how the run stands, several times a second.
             orders: takes orders for the ladder while the run goes on.
+            dropped: told of each synchronised set that lacks a required input, by another thread.
 
         Raises:
-            SpecError: the pipeline, a topic or an argument is wrong.
-            InputError: the log cannot be used at all.
+            SpecError: the pipeline, a topic or an argument is wrong; InputError: the log is.
         """
         from avrt.api.live import Live  # noqa: PLC0415 - brings torch
 
         request = LiveRequest(
             log=None if log is None else Path(log),
-            world=world,
-            seed=seed,
-            loops=check_loops(loops),
-            strict=strict,
+            world=world, seed=seed, loops=checked_loops(loops), strict=strict,
             duration_ns=lasting_ns("duration", duration),
             record=None if record is None else Path(record),
             kept=kept_around(flight, keep_around_misses),
-            force=force,
-            hang_timeout_ns=hang_timeout_ns(hang_timeout),
-            preparing=preparing,
-            look=look,
-            orders=orders,
-        )
+            force=force, hang_timeout_ns=hang_timeout_ns(hang_timeout),
+            preparing=preparing, look=look, orders=orders, dropped=dropped,
+        )  # fmt: skip
         return Live(self, paced_clock(rate), request).run()
 
     def guarded(self, stage: str, call: Callable[[], T], what: str) -> T:

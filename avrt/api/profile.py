@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from avrt.api.arguments import check_loops, hang_timeout_ns
-from avrt.api.replay import Replay
+from avrt.api.arguments import checked_loops, hang_timeout_ns
+from avrt.api.replay import Passes, Replay
 from avrt.errors import SpecError
 from avrt.metrics.extremes import worst_case
 from avrt.report.profile import CopiesProfile, Profile, StageProfile
@@ -49,8 +49,9 @@ def profile(
         voters[stage.name] = MeasuringVoter(stage, accept)
         return voters[stage.name]
 
-    check_loops(loops)
-    replay = Replay(pipeline, log, None, "measured", None, loops, strict=strict, voter=made)
+    replay = Replay(
+        pipeline, log, None, "measured", None, Passes(checked_loops(loops), 0, strict), voter=made
+    )
     report = replay.run(hang_timeout_ns(None), progress, force=False)
     summary = report.summary
     stages: dict[str, StageProfile] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.api.arguments import timing_run
 from avrt.api.flights import flight_recorder, summarise_flight
@@ -28,10 +28,13 @@ from avrt.errors import SpecError
 from avrt.logs.cameras import with_models
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
+from avrt.logs.record.journal import all_of
 from avrt.logs.record.run_record import RunRecord
+from avrt.metrics.sets import DropWatch
 from avrt.model.codec import to_json
 from avrt.report.summary import RunSummary
 from avrt.report.trace.writing import TraceWriter
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +47,16 @@ if TYPE_CHECKING:
     from avrt.drivers.result import RunResult
     from avrt.drivers.wall import WallClock
     from avrt.logs.record.journal import Watch
+    from avrt.metrics.sets import DroppedSet
     from avrt.model.spec import PipelineSpec
+
+
+class Passes(NamedTuple):
+    """How often a log is played, how long after its first message, and whether damage ends it."""
+
+    loops: int = 1
+    start_ns: int = 0
+    strict: bool = False
 
 
 class Replay:
@@ -60,10 +72,9 @@ class Replay:
         out: str | Path | None,
         timing: str | None,
         wall: WallClock | None,
-        loops: int,
+        passes: Passes,
         *,
         kept: KeepAround | None = None,
-        strict: bool = False,
         voter: MakeVoter = voter_of,
     ) -> None:
         self._pipeline = pipeline
@@ -72,9 +83,8 @@ class Replay:
         self._timing = timing
         self._recorded = timing_run(timing)
         self._wall = wall
-        self._loops = loops
+        self._passes = passes
         self._kept = kept
-        self._strict = strict
         self._voter = voter
 
     def run(
@@ -84,13 +94,16 @@ class Replay:
         *,
         force: bool,
         trace: str | Path | None = None,
+        dropped: Callable[[DroppedSet], object] | None = None,
     ) -> Report:
         """Do it, and write the trace that is wanted."""
         loaded = self._pipeline.loaded
         pipeline = None if loaded is None else loaded.path
         kept = (self._log, self._out, pipeline, self._recorded)
         with TraceWriter(trace, kept) as traced:
-            report = self._run(hang_timeout_ns, progress, traced.watch, force=force)
+            told = None if dropped is None else DropWatch(self._pipeline.declared, dropped)
+            watch = all_of(told, traced.watch)
+            report = self._run(hang_timeout_ns, progress, watch, force=force)
             traced.write(report.summary.pipeline)
         return report
 
@@ -109,10 +122,14 @@ class Replay:
         spec, supply = (spec, "") if self._wall is None else supplied_by_host(spec)
         costs = _timing(self._timing, spec, self._wall)
         check_out(self._pipeline, self._out, spec, [self._log, self._recorded])
-        with open_log(self._log, strict=self._strict) as reader:
+        with open_log(self._log, strict=self._passes.strict) as reader:
             spec, told = placed(partial(calibrated, spec, reader))
-            strict = self._log if self._strict else None
-            log = placed(lambda: MergedLog(reader, spec.sources, self._loops, strict=strict))
+            passes, strict = self._passes, self._log if self._passes.strict else None
+            log = placed(
+                lambda: MergedLog(
+                    reader, spec.sources, passes.loops, start_ns=passes.start_ns, strict=strict
+                )
+            )
             stages = built(self._pipeline, spec)
             conditions = self._conditions(costs, devices, supply, forced)
             with recording(
@@ -169,8 +186,9 @@ class Replay:
             "timing_run": costs.source,
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
             "forced": forced and f"it is known to miss: {forced}",
-            "loops": "" if self._loops == 1 else str(self._loops),
-            "strict": STRICT if self._strict else "",
+            "loops": "" if self._passes.loops == 1 else str(self._passes.loops),
+            "start": format_ns(self._passes.start_ns) if self._passes.start_ns else "",
+            "strict": STRICT if self._passes.strict else "",
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(log=self._log.name, timing=costs.label, **told)
@@ -215,6 +233,6 @@ def _summary(
         interrupted=result.interrupted,
         not_recorded=result.not_recorded,
         wakeup_late_ns=result.wakeup_late_ns.summary(),
-        damage=[] if result.damage is None else [str(result.damage)],
+        damage=[] if result.damage is None else result.damage.lines,
         complete=not result.interrupted,
     )

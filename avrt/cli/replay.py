@@ -61,6 +61,12 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         metavar="N",
         help="play the log so many times; what stages believed is forgotten each time (default: 1)",
     )
+    parser.add_argument(
+        "--start",
+        metavar="TIME",
+        help="play it from so long after its first message, such as '5 s'; mountings and camera "
+        "models of before count (default: its beginning)",
+    )
     add_flight_options(parser, always=False)
     add_strict_option(parser)
     add_drive_options(parser)
@@ -123,6 +129,7 @@ def _replay(options: Namespace, record: Path | None) -> Report:
             rate=options.rate,
             force=options.force,
             loops=options.loops,
+            start=options.start,
             strict=options.strict,
             hang_timeout=options.hang_timeout,
             progress=progress,

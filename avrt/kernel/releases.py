@@ -239,8 +239,9 @@ class Releases:
         synchroniser.close(released)
         self._state.underway[synchroniser.stage.name] -= 1
         if missing := self._missing(released):
-            record = SyncRecord(synchroniser.stage.name, self._state.now_ns, missing)
-            self._state.out.append(Record(record))
+            captures_ns = tuple(None if m is None else m.capture_ns for m in released.members)
+            stage, now_ns = synchroniser.stage.name, self._state.now_ns
+            self._state.out.append(Record(SyncRecord(stage, now_ns, missing, captures_ns)))
         self._add(index, release_ns, released.earliest_ns, released.members)
 
     def _missing(self, joined: SyncSet) -> tuple[str, ...]:

@@ -73,11 +73,12 @@ class ClockMap:
     period_ns: int | None = None
     epoch: int = 0
     jumped: bool = False
-    _first_offset_ns: int | None = None
     _stamp_ns: int | None = None
     _log_ns: int = 0
     _messages: int = 0
     _drift: Drift = field(default_factory=Drift)
+    _steady: int = 0
+    _steady_ns: int = 0
     _steps: deque[int] = field(default_factory=lambda: deque(maxlen=STEPS))
     _segments: deque[Segment] = field(default_factory=lambda: deque(maxlen=SEGMENTS_MAX))
 
@@ -91,7 +92,6 @@ class ClockMap:
         if self.offset_ns is None:
             self.offset_ns = _estimate_offset_ns(lag_ns, tell)
         if self._stamp_ns is None:
-            self._first_offset_ns = self.offset_ns
             self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))
         else:
             step_ns, logged_ns = stamp_ns - self._stamp_ns, log_ns - self._log_ns
@@ -103,18 +103,13 @@ class ClockMap:
             else:
                 self._go_on(step_ns, tell)
         self._stamp_ns, self._log_ns = stamp_ns, log_ns
-        self._check_rate(stamp_ns, tell)
+        self._check_rate(tell)
         self._check_drift(log_ns, lag_ns, tell)
         segment = self._segments[-1]
         segment.first_ns = min(segment.first_ns, stamp_ns)
         segment.last_ns = max(segment.last_ns, stamp_ns)
         segment.lag_ns = lag_ns
         return stamp_ns + self.offset_ns
-
-    def play_again(self) -> None:
-        """Take what follows as the same log from its beginning: a new epoch, the first offset."""
-        self.offset_ns = self._first_offset_ns
-        self._begin_epoch()
 
     def _begin_epoch(self) -> None:
         self.epoch += 1
@@ -142,16 +137,17 @@ class ClockMap:
         self._segments.append(Segment(stamp_ns, stamp_ns, lag_ns))
 
     def _go_on(self, step_ns: int, tell: Tell) -> None:
+        usual_ns = self._usual_step_ns()
+        if usual_ns is not None and step_ns > GAP_STEPS * usual_ns:
+            what = f"no stamp for {format_ns(step_ns)}, where {format_ns(usual_ns)} is usual"
+            tell("stamp_gap", what)
+        else:
+            self._steady, self._steady_ns = self._steady + 1, self._steady_ns + step_ns
         if step_ns == 0:
             tell("stamp_duplicate", "the stamp of the message before, again")
-        elif step_ns < 0:
-            if step_ns <= -BACK_NS_MIN:
-                tell("stamp_back", f"the stamp is {format_ns(-step_ns)} before the one before it")
-        else:
-            usual_ns = self._usual_step_ns()
-            if usual_ns is not None and step_ns > GAP_STEPS * usual_ns:
-                what = f"no stamp for {format_ns(step_ns)}, where {format_ns(usual_ns)} is usual"
-                tell("stamp_gap", what)
+        elif step_ns <= -BACK_NS_MIN:
+            tell("stamp_back", f"the stamp is {format_ns(-step_ns)} before the one before it")
+        elif step_ns > 0:
             self._steps.append(step_ns)
 
     def _usual_step_ns(self) -> int | None:
@@ -169,12 +165,15 @@ class ClockMap:
             way = "slow" if ppb > 0 else "fast"
             tell("clock_drift", f"its clock is {abs(ppb) / 1000:.0f} ppm {way}; its offset follows")
 
-    def _check_rate(self, stamp_ns: int, tell: Tell) -> None:
-        """Tell once that messages come at another rate than the pipeline declares."""
+    def _check_rate(self, tell: Tell) -> None:
+        """Tell once that messages come at another rate than the pipeline declares.
+
+        Neither a hole nor a jump is a rate.
+        """
         self._messages += 1
-        if self.period_ns is None or self._messages != RATE_MESSAGES:
+        if self.period_ns is None or self._messages != RATE_MESSAGES or not self._steady:
             return
-        found_ns = (stamp_ns - self._segments[0].first_ns) / (RATE_MESSAGES - 1)
+        found_ns = self._steady_ns / self._steady
         if not self.period_ns / RATE_FACTOR < found_ns < self.period_ns * RATE_FACTOR:
             found = f"{NS_PER_S / found_ns:.4g} Hz" if found_ns > 0 else "no rate"
             tell("rate_differs", f"{NS_PER_S / self.period_ns:.4g} Hz is declared, it has {found}")
@@ -183,10 +182,8 @@ class ClockMap:
 def _estimate_offset_ns(lag_ns: int, tell: Tell) -> int:
     if abs(lag_ns) <= OFFSET_NS_MAX:
         return 0
-    way = "ahead of" if lag_ns > 0 else "behind"
-    tell(
-        "clock_offset", f"the log is {format_ns(abs(lag_ns))} {way} the stamps; this is made up for"
-    )
+    size, way = f"{abs(lag_ns) / NS_PER_S:.3f} s", "ahead of" if lag_ns > 0 else "behind"
+    tell("clock_offset", f"the log is {size} {way} the stamps; each is moved by that")
     return lag_ns
 
 

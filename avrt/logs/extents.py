@@ -4,7 +4,8 @@ A format says where the parts of its file lie and what is in one of them; the or
 of what is lost and the account of what is damaged are the same for all. A part is opened when its
 earliest message is due and forgotten when its last one is delivered, so memory holds only parts
 that overlap in time. Payloads are views of their part. A part whose check fails is not delivered
-at all: its messages count as lost.
+at all: its messages count as lost. Runs that were put into one file (`mcap.runs`) come one after
+another.
 
 Every place of damage is told with the topics and log times that it costs. A strict reader stops
 there: what comes earlier is delivered, nothing from the first log time that the place may hold.
@@ -135,6 +136,8 @@ class Extent:
         chunked: it is a chunk record.
         cut: the file ends inside it.
         index_bytes: size of the index of its messages, which follows it; 0 when unknown.
+        part: which positions in it count, from and to (exclusive), or None for all.
+        run: which of the runs that were put into one file it belongs to, from 0.
     """
 
     offset: int
@@ -145,11 +148,18 @@ class Extent:
     chunked: bool = True
     cut: bool = False
     index_bytes: int = 0
+    part: tuple[int, int] | None = None
+    run: int = 0
+
+    def holds(self, position: int) -> bool:
+        """Whether a message at a position in it counts."""
+        return self.part is None or self.part[0] <= position < self.part[1]
 
 
 class Due(NamedTuple):
     """A message that waits for its turn; equal log times follow the order in the file."""
 
+    run: int
     log_ns: int
     offset: int
     position: int
@@ -165,7 +175,7 @@ class ExtentReader(ABC):
         """Take the file's channels and how many messages of each it promises."""
         self._file = file
         self._strict = strict
-        self._stop: tuple[int, InputError] | None = None
+        self._stop: tuple[tuple[int, int], InputError] | None = None
         self._channels = {channel.id: channel for channel in channels}
         self._counts = counts
         self._damage: dict[str, InputError] = {}
@@ -204,7 +214,7 @@ class ExtentReader(ABC):
         extents = self.extents()
         if not extents:
             return None
-        return min(e.start_ns for e in extents), max(e.end_ns for e in extents)
+        return _span(extents)
 
     def topics(self) -> dict[str, TopicInfo]:
         known: dict[str, TopicInfo] = {}
@@ -222,7 +232,7 @@ class ExtentReader(ABC):
     def log_times(self) -> dict[str, NDArray[np.int64]] | None:
         found: dict[str, list[NDArray[np.int64]]] = {}
         try:
-            for extent in self.extents():
+            for extent in {extent.offset: extent for extent in self.extents()}.values():
                 for id_, times in self.index_of(extent):
                     if id_ in self._channels:
                         found.setdefault(self._channels[id_].topic, []).append(times)
@@ -238,11 +248,14 @@ class ExtentReader(ABC):
             if names is None or channel.topic in names
         }
         seen = dict.fromkeys(wanted, 0)
-        latest_ns = -1
+        run, latest_ns = 0, -1
         for message in self._in_order(wanted):
-            if self._strict and self._stop is not None and message.log_ns >= self._stop[0]:
+            now = message.run, message.log_ns
+            if self._strict and self._stop is not None and now >= self._stop[0]:
                 tell_damage([self._stop[1]], sum(seen.values()), strict=True)
             seen[message.channel.id] += 1
+            if message.run != run:
+                run, latest_ns = message.run, -1
             if message.log_ns < latest_ns:
                 what = f"expected a message at or after {latest_ns} ns, found {message.log_ns} ns"
                 self._anomalies.add("log_order", message.topic, message.log_ns, what)
@@ -267,41 +280,52 @@ class ExtentReader(ABC):
         """
         if error.place in self._damage:
             return
+        run = 0
         if at_ns is None and isinstance(error.place, Place):
-            at_ns, lost = self._lost_at(error.place.offset)
+            run, at_ns, lost = self._lost_at(error.place.offset)
             error = InputError(f"{error.what}; {lost}", error.place)
         self._damage[error.place] = error
         self._anomalies.add("damaged", None, at_ns, str(error))
-        if at_ns is not None and (self._stop is None or at_ns < self._stop[0]):
-            self._stop = at_ns, error
+        if at_ns is not None and (self._stop is None or (run, at_ns) < self._stop[0]):
+            self._stop = (run, at_ns), error
 
-    def _lost_at(self, offset: int) -> tuple[int | None, str]:
-        """Return the first log time that a damaged place may hold, and what is lost there."""
+    def tell_runs(self) -> None:
+        """Tell which runs were put into the file, if there are several."""
+        count = 1 + max((extent.run for extent in self.extents()), default=0)
+        if count > 1:
+            spans = [_span([e for e in self.extents() if e.run == run]) for run in range(count)]
+            listed = ", ".join(f"{start_ns} to {end_ns} ns" for start_ns, end_ns in spans)
+            what = f"{count} runs were put into one log, and are played one after another: {listed}"
+            self._anomalies.add("runs", None, spans[0][0], what, count)
+
+    def _lost_at(self, offset: int) -> tuple[int, int | None, str]:
+        """Return the run and the first log time that a damaged place may hold, and what is lost."""
         extents = self.extents()
         here = next((extent for extent in extents if extent.offset == offset), None)
         if here is not None:
             names = {self._channels[i].topic for i in here.channels or () if i in self._channels}
             topics = ", ".join(sorted(names)) or "unknown topics"
-            return here.start_ns, f"there lie {topics} from {here.start_ns} to {here.end_ns} ns"
-        before = max((e.end_ns for e in extents if e.offset < offset), default=None)
-        after = min((e.start_ns for e in extents if e.offset > offset), default=None)
+            what = f"there lie {topics} from {here.start_ns} to {here.end_ns} ns"
+            return here.run, here.start_ns, what
+        before = max(((e.run, e.end_ns) for e in extents if e.offset < offset), default=None)
+        after = min(((e.run, e.start_ns) for e in extents if e.offset > offset), default=None)
         what = "messages of unknown topics may be lost"
-        if before is None and after is None:
-            return None, "no message is left"
         if after is None:
-            return None, f"{what} after {before} ns"
-        since = "" if before is None else f" after {before} ns and"
-        return after, f"{what}{since} before {after} ns"
+            what = "no message is left" if before is None else f"{what} after {before[1]} ns"
+            return 0, None, what
+        since = "" if before is None else f" after {before[1]} ns and"
+        return (*after, f"{what}{since} before {after[1]} ns")
 
     def _in_order(self, wanted: Mapping[int, Channel]) -> Iterator[RawMessage]:
-        """Merge the extents by (log time, byte offset, place in the extent)."""
+        """Merge the extents of each run by (log time, byte offset, place in the extent)."""
         extents = [
-            (extent.start_ns, extent.offset, extent) for extent in self.extents(frozenset(wanted))
+            ((extent.run, extent.start_ns), extent.offset, extent)
+            for extent in self.extents(frozenset(wanted))
         ]
         heapify(extents)
         due: list[Due] = []
         while extents or due:
-            while extents and (not due or extents[0][0] <= due[0].log_ns):
+            while extents and (not due or extents[0][0] <= due[0][:2]):
                 extent = heappop(extents)[2]
                 for entry in self._open(extent, wanted):
                     heappush(due, entry)
@@ -313,7 +337,9 @@ class ExtentReader(ABC):
         found: list[Due] = []
         try:
             for position, message in self.open_extent(extent, wanted):
-                found.append(Due(message.log_ns, extent.offset, position, message))
+                if extent.holds(position):
+                    message.run = extent.run
+                    found.append(Due(extent.run, message.log_ns, extent.offset, position, message))
         except InputError as error:
             self.note_damage(error)
         return found
@@ -331,3 +357,7 @@ class ExtentReader(ABC):
             self._anomalies.add(kind, topic, None, what, abs(promised - found))
             if not self._damage:
                 self.note_damage(InputError(what, str(self._file.path)))
+
+
+def _span(extents: Sequence[Extent]) -> tuple[int, int]:
+    return min(e.start_ns for e in extents), max(e.end_ns for e in extents)

@@ -1,6 +1,6 @@
 """The log's own time, message by message: what shares one, and what cannot be one.
 
-* Messages of one log time come together, in the order of the log.
+* Messages of one log time come together, in the order of the log, but not those of two runs.
 * A time before zero or after `LOG_NS_MAX` is none: its message is lost and told.
 * No drive has a hole of `GAP_NS_MAX`; timer stages would be released all through it. When such a
   hole follows the very first log time, it is that time which is wrong, and its messages are lost.
@@ -39,7 +39,7 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
             if not 0 <= raw.log_ns <= LOG_NS_MAX:
                 lose(raw, f"log time {raw.log_ns} ns is none")
                 continue
-            if group and raw.log_ns != group[0].log_ns:
+            if group and (raw.run, raw.log_ns) != (group[0].run, group[0].log_ns):
                 hole = _hole(group[0], raw)
                 if hole and good_messages:
                     damage = DamagedInputError(hole, raw.topic, good_messages + len(group))
@@ -61,7 +61,7 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
 
 
 def _hole(before: RawMessage, after: RawMessage) -> str:
-    gap_ns = after.log_ns - before.log_ns
+    gap_ns = after.log_ns - before.log_ns if after.run == before.run else 0
     if gap_ns <= GAP_NS_MAX:
         return ""
     return (

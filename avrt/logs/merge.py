@@ -7,7 +7,10 @@
   negative, a second's worth of nanoseconds) falls back to the log time.
 * A camera image carries the latest CameraInfo logged at or before it; equal log time counts.
 * A log can be played several times in a row. Each pass begins one usual step after the end of the
-  one before, in a new epoch, with what was odd told in the first pass only.
+  one before, in a new epoch, with what was odd told in the first pass only. Runs that were put into
+  one log are played one after another likewise.
+* A pass may begin some time after the log does. What is told once for all that follows, mountings
+  and camera models, counts from before, too.
 
 What is odd or lost is counted in `anomalies`, never passed over; `log_time` says which log times
 are none. Messages of one log time are held
@@ -24,8 +27,10 @@ from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
 from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, Payload, decode, why_unreadable
 from avrt.logs.log_time import simultaneous
+from avrt.logs.passes import Pass
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
 from avrt.payload import CameraInfo, Image
+from avrt.units import format_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +74,7 @@ class SourceMessage:
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """What became of one topic's messages: delivered, lost, or unread where the run had ended."""
+    """What became of one topic's messages: delivered, lost, or unread outside of the run."""
 
     type: str
     messages: int
@@ -83,6 +88,7 @@ class _Source:
     spec: SourceSpec
     order: int
     clocks: dict[str, ClockMap] = field(default_factory=dict)
+    epoch: int = 0
     delivered: int = 0
     info: CameraInfo | None = None
     raw_info: RawMessage | None = None
@@ -90,31 +96,16 @@ class _Source:
     def clock_of(self, writer: str) -> ClockMap:
         """Return the clock of one of those that write to its topic; most topics have one."""
         if writer not in self.clocks:
-            epoch = max((clock.epoch for clock in self.clocks.values()), default=0)
+            epoch = max((clock.epoch for clock in self.clocks.values()), default=self.epoch)
             self.clocks[writer] = ClockMap(self.spec.clock_offset_ns, self.spec.period_ns, epoch)
         return self.clocks[writer]
 
-
-@dataclass(slots=True)
-class _Pass:
-    """One playing of the log: what to add to its times, and the times it spanned so far."""
-
-    shift_ns: int = 0
-    first_ns: int | None = None
-    last_ns: int = 0
-    steps: int = 0
-
-    def see(self, log_ns: int) -> None:
-        if self.first_ns is None:
-            self.first_ns = log_ns
-        elif log_ns > self.last_ns:
-            self.steps += 1
-        self.last_ns = log_ns
-
-    def following(self) -> _Pass:
-        """Return the pass that begins one mean step after the end of this one."""
-        span_ns = self.last_ns - (self.first_ns or 0)
-        return _Pass(self.shift_ns + span_ns + span_ns // max(1, self.steps))
+    def begin_anew(self) -> None:
+        """Forget the clocks and the camera model of the pass before."""
+        epochs = [clock.epoch for clock in self.clocks.values()]
+        self.epoch = max(epochs, default=self.epoch) + 1
+        self.clocks.clear()
+        self.info = None
 
 
 class MergedLog:
@@ -126,19 +117,29 @@ class MergedLog:
         sources: Sequence[SourceSpec],
         loops: int = 1,
         *,
+        start_ns: int = 0,
         strict: Path | None = None,
     ) -> None:
         """Check every source against the log.
 
-        The first message that cannot be used ends a strict stream; `strict` is the log to name.
+        Args:
+            reader: of an open log.
+            sources: of the pipeline.
+            loops: how often it is played.
+            start_ns: how long after the log's first message each pass begins.
+            strict: the log to name; the first message that cannot be used ends a strict stream.
 
         Raises:
-            SpecError: a source names a topic that the log lacks, or one that it cannot read.
+            SpecError: a source names a topic that the log lacks, or one that it cannot read; or
+                nothing of them comes after the start.
             InputError: the same of a damaged log, which may have had it.
             DamagedInputError: the log is strict and damaged before its first message.
         """
         self._reader = reader
         self._strict = strict
+        self._start_ns = start_ns
+        self._from_ns: int | None = None
+        self._left_out: dict[str, int] = {}
         self._loops = loops
         self._infos = reader.topics()
         self._anomalies = Anomalies()
@@ -151,10 +152,14 @@ class MergedLog:
         for order, spec in enumerate(sources):
             self._add(_Source(spec, order))
         self._zero_ns: int | None = None
-        self._pass = _Pass()
+        self._begins_ns: int | None = None
+        self._pass = Pass()
         self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
+        if self._first is None and start_ns:
+            what = f"nothing of the sources' topics comes later than {format_ns(start_ns)}"
+            raise SpecError(what, ("start",))
 
     @property
     def zero_ns(self) -> int:
@@ -176,7 +181,7 @@ class MergedLog:
             info, delivered = self._infos[topic], self._delivered.get(topic, 0)
             lost = self._lost.get(topic, 0)
             begun = max(info.messages * self._begun, delivered + lost)
-            lost = begun - delivered if self._ended else lost
+            lost = begun - delivered - self._left_out.get(topic, 0) if self._ended else lost
             messages = begun + info.messages * (self._loops - self._begun)
             rest = messages - delivered
             counts[topic] = TopicCount(info.type, messages, delivered, lost, rest - lost)
@@ -235,17 +240,31 @@ class MergedLog:
         """Prepare another pass over a log that was undamaged in the first."""
         if self._found_by_reader is None:
             self._found_by_reader = self._reader.anomalies
-        at_ns = self._pass.last_ns + self._pass.shift_ns
-        self._pass = self._pass.following()
         self._begun += 1
-        self._anomalies.add("loop", None, at_ns, "the log is played again from its beginning")
+        what = "the log is played again from its beginning"
+        self._begin_epoch(0, self._begins_ns or 0, "loop", what)
+
+    def _begin_run(self, run: int, begins_ns: int) -> None:
+        """Go on with another run of the log; the first to come needs no preparation."""
+        if self._pass.first_ns is None:
+            self._pass.run = run
+        else:
+            what = "times and counters of the log begin again: another run; state begins anew"
+            self._begin_epoch(run, begins_ns, "run", what)
+
+    def _begin_epoch(self, run: int, begins_ns: int, kind: str, what: str) -> None:
+        at_ns = self._pass.end_ns
+        self._pass = self._pass.following(run, begins_ns)
+        self._anomalies.add(kind, None, at_ns, what)
         for source in (s for sources in self._sources.values() for s in sources):
-            for clock in source.clocks.values():
-                clock.play_again()
-            source.info = None
+            source.begin_anew()
 
     def _play(self) -> Iterator[SourceMessage]:
-        for group in self._groups():
+        for group in self._from_start():
+            if group[0].run != self._pass.run:
+                self._begin_run(group[0].run, group[0].log_ns)
+            if self._begins_ns is None:
+                self._begins_ns = group[0].log_ns
             self._pass.see(group[0].log_ns)
             for raw in group:
                 if raw.topic in self._camera_infos:
@@ -256,6 +275,21 @@ class MergedLog:
             ready.sort(key=lambda entry: entry[0])
             for _, message in ready:
                 yield message
+
+    def _from_start(self) -> Iterator[list[RawMessage]]:
+        """Yield the messages of one log time together, without those of before the start."""
+        for group in self._groups():
+            log_ns, run = group[0].log_ns, group[0].run
+            if self._from_ns is None:
+                self._from_ns = log_ns + self._start_ns
+            if run > 0 or log_ns >= self._from_ns:
+                yield group
+                continue
+            for raw in group:
+                if raw.topic in self._camera_infos:
+                    self._take_info(raw)
+                else:
+                    self._count(self._left_out, raw.topic)
 
     def _groups(self) -> Iterator[list[RawMessage]]:
         """Yield the messages of one log time together, the last ones before damage is raised."""
@@ -313,7 +347,7 @@ class MergedLog:
 
     def _tell(self, raw: RawMessage, kind: str, detail: str) -> None:
         if self._found_by_reader is None:
-            self._anomalies.add(kind, raw.topic, raw.log_ns, detail)
+            self._anomalies.add(kind, raw.topic, raw.log_ns + self._pass.shift_ns, detail)
 
     def _moved(self, raw: RawMessage) -> RawMessage:
         """Return a message at the time of its pass."""

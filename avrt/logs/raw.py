@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 NODE = "callerid"  # a ROS 1 bag names the node of a connection so, and an MCAP file made of one
 
 
+OTHERS_MAX = 20
+"""So many places of damage are told one by one, besides the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Channel:
     """One stream of messages of one type.
@@ -38,7 +42,7 @@ class Channel:
     writer: str = ""
 
 
-def told_apart(channels: Iterable[Channel], nodes: Mapping[int, str]) -> Iterator[Channel]:
+def writers_told_apart(channels: Iterable[Channel], nodes: Mapping[int, str]) -> Iterator[Channel]:
     """Yield the channels of a file, those that share a topic with who writes each.
 
     That is the node that the file names, by channel, or the number of the channel: in an MCAP file
@@ -60,6 +64,7 @@ class RawMessage:
         publish_ns: when it was published, publisher's clock.
         sequence: the publisher's counter, as recorded.
         data: the encoded bytes; a view of the log's chunk, which lives as long as the view.
+        run: which of the runs that were put into one log it is of; each begins its times anew.
     """
 
     channel: Channel
@@ -67,6 +72,7 @@ class RawMessage:
     publish_ns: int
     sequence: int
     data: bytes | memoryview
+    run: int = 0
 
     @property
     def topic(self) -> str:
@@ -148,7 +154,7 @@ def tell_damage(
     first, *others = damage
     more = f"; and {len(others)} more" if others else ""
     kind = DamagedInputError if good_messages or strict else InputError
-    raise kind(f"{first.what}{more}", first.place, good_messages)
+    raise kind(f"{first.what}{more}", first.place, good_messages, others[:OTHERS_MAX])
 
 
 def refusal(what: str, key: tuple[str, ...], anomalies: Iterable[Anomaly]) -> AvrtError:

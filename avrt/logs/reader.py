@@ -47,6 +47,8 @@ class LogReader(Protocol):
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
         """Yield the messages of these topics (of all, when None) by log time, then file position.
 
+        Of a file that holds several runs over the same times (`runs`) one run after the other.
+
         Raises:
             DamagedInputError: after the last good message of a damaged log; when the log is read
                 strictly, before the first one that may not follow what was delivered.

@@ -41,6 +41,7 @@ class Progress:
         lost: devices and streams that are lost now.
         host: what the host gave lately, and what it granted, a line each.
         sensors: those that are not ok, and what they are.
+        sets: by stage, what its incomplete sets lack, in words.
     """
 
     at_ns: int
@@ -51,6 +52,7 @@ class Progress:
     dropped: Mapping[str, int] = field(default_factory=dict)
     host: tuple[str, ...] = ()
     sensors: Mapping[str, SensorState] = field(default_factory=dict)
+    sets: Mapping[str, str] = field(default_factory=dict)
 
 
 def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -> Progress:
@@ -68,7 +70,8 @@ def progress_of(figures: RunFigures, at_ns: int, driver_late_ns: Distribution) -
     faults = dict(figures.faults)
     sensors = {name: s.state for name, s in figures.sensors.items() if s.state != "ok"}
     late = recent(driver_late_ns)
-    return Progress(at_ns, stages, late, tuple(lost), faults, sensors=sensors)
+    sets = {name: found.told for name, found in figures.sets.items() if found.incomplete}
+    return Progress(at_ns, stages, late, tuple(lost), faults, sensors=sensors, sets=sets)
 
 
 def recent(figure: Distribution) -> dict[str, int | None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from avrt.metrics.assumptions import Assumptions
 from avrt.metrics.distribution import Distribution
 from avrt.metrics.sensors import SensorFigures
+from avrt.metrics.sets import SetFigures
 from avrt.metrics.streams import Streams
 from avrt.metrics.votes import VoteFigures
 from avrt.model.commands import Dispatch, Record
@@ -249,7 +250,7 @@ class RunFigures:
         self.modes: list[ModeRecord] = []
         self.faults: Counter[str] = Counter()
         self.resources: list[ResourceRecord] = []
-        self.incomplete_sets: Counter[str] = Counter()
+        self.sets = {s.name: SetFigures(s) for s in spec.stages if s.sync is not None}
         self._stage_of = {task: stage.name for stage in spec.stages for task in stage.task_names}
 
     def watch(self, at_ns: int, events: Sequence[Event], commands: Sequence[Command]) -> None:
@@ -292,7 +293,7 @@ class RunFigures:
             case FaultRecord():
                 self.faults[f"{record.task}: {record.fault}"] += 1
             case SyncRecord():
-                self.incomplete_sets[record.stage] += 1
+                self.sets[record.stage].add(record)
             case ResourceRecord():
                 self.resources.append(record)
             case VoteRecord():
@@ -336,7 +337,7 @@ class RunFigures:
             "resources": [
                 {"name": r.name, "at_ns": r.at_ns, "state": r.state} for r in self.resources
             ],
-            "incomplete_sets": dict(sorted(self.incomplete_sets.items())),
+            "sets": {name: sets.summary() for name, sets in self.sets.items()},
         }
 
     def _miss(self, record: MissRecord) -> None:

@@ -169,11 +169,17 @@ class ChainBroken:
 
 @frozen
 class SyncRecord:
-    """A synchronised set was released without all its inputs."""
+    """A synchronised set was released without all its inputs.
+
+    Attributes:
+        captures_ns: mapped capture time of each input's message, in the order of the stage's
+            inputs; None where there is none. Empty in records from before there was this field.
+    """
 
     stage: str
     at_ns: int
     missing: tuple[str, ...]
+    captures_ns: tuple[int | None, ...] = ()
 
 
 @frozen

@@ -16,6 +16,8 @@ class PlanCause:
 
     Attributes:
         points: (P, 3) float32, metres, frame of the plan's input.
+        impact_speed: how fast the plan meets the track, m/s; above 0 only where no braking avoids
+            it, and then it is the lowest that the vehicle can reach.
     """
 
     track_id: int
@@ -23,6 +25,7 @@ class PlanCause:
     points: NDArray[np.float32]
     distance: float
     closing_speed: float
+    impact_speed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def _notes(progress: Progress) -> list[Text]:
     notes += [Text(line, style="dim") for line in progress.host]
     for name, count in progress.dropped.items():
         notes.append(Text(f"{name}: {count} messages dropped", style="red"))
+    notes += [Text(f"{name}: {told}", style="yellow") for name, told in progress.sets.items()]
     notes += [Text(f"{name} is lost", style="bold red") for name in progress.lost]
     for name, state in progress.sensors.items():
         style = "yellow" if state in IN_USE else "bold red"

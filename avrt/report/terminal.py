@@ -309,11 +309,9 @@ def _vote_notes(name: str, votes: VoteFigures) -> Iterator[Text]:
 
 
 def _stage_notes(spec: StageSpec, figures: RunFigures) -> Iterator[Text]:
-    stage, sets = figures.stages[spec.name], figures.incomplete_sets[spec.name]
-    if spec.sync is not None and sets:
-        within = format_ns(spec.sync.tolerance_ns)
-        what = f"{sets} sets were incomplete: an input is missing, late, or not within {within}"
-        yield Text(f"{spec.name}: {what}", style="yellow")
+    stage = figures.stages[spec.name]
+    if (sets := figures.sets.get(spec.name)) is not None and sets.incomplete:
+        yield Text(f"{spec.name}: {sets.told}", style="yellow")
     if stage.first_fault is not None:
         yield Text(f"{spec.name}: first fault {stage.first_fault}", style="red")
     for reason, count in sorted(stage.reasons.items()):

@@ -1,4 +1,4 @@
-"""Reports from the field of results that were read too early, and of slow threads.
+"""Reports from the field of results that were read too early, of memory, and of slow threads.
 
 What a device does is shown by its conformance suite, on CUDA where there is one; what a stage's
 thread gets is shown by stages that look.
@@ -10,6 +10,7 @@ import os
 import statistics
 import threading
 import time
+import weakref
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from avrt.device.conformance import copies, memory
 from avrt.device.cpu import CpuStream
 from cases import field
 
-REPORTS = ("GPU-01", "GPU-03", "GPU-09", "GPU-13")
+REPORTS = ("GPU-01", "GPU-03", "GPU-07", "GPU-09", "GPU-13")
 MAKERS = {"cpu": CpuDevice, "simulated": SimulatedDevice, "cuda": CudaDevice}
 DEVICES = [
     pytest.param("cpu", marks=pytest.mark.live),
@@ -64,6 +65,28 @@ def test_no_result_is_read_before_its_copy_ended(reports, device):
     assert answer["rounds"] <= copies.FIELD_ROUNDS
     assert answer["product_stale"] == 0
     conforms(copies.a_result_is_never_read_before_its_copy_ended, device)
+
+
+@pytest.mark.slow
+def test_what_ran_out_of_memory_is_let_go_before_the_next_try(reports, make_drive):
+    """GPU-07: the exception's frames hold what was allocated, on any device, until it is gone."""
+    assert field.answer(reports, "GPU-07")["second_attempt_free_equals_first"]
+    held, left = [], []
+
+    def fill(cloud):
+        left.append(sum(one() is not None for one in held))
+        block = torch.ones(1000)
+        held.append(weakref.ref(block))
+        if len(held) == 1:
+            raise torch.OutOfMemoryError(f"no room behind {len(block)}")
+        return cloud.stamp.sequence
+
+    pipeline = avrt.Pipeline("p", devices={"cpu": {"type": "cpu"}})
+    pipeline.source("lidar", type="lidar", topic="/lidar", rate="10 Hz")
+    pipeline.add(fill, inputs={"cloud": "lidar"}, wcet="5 ms", deadline="50 ms")
+    report = pipeline.replay(make_drive(3))
+    assert report.data["jobs"]["met"] == 3
+    assert left == [0] * 4
 
 
 def side_by_side(stage, slots, threads):

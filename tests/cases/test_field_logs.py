@@ -1,6 +1,7 @@
 """Reports from the field of logs that were cut, altered, put together, or lack their index."""
 
 import hashlib
+import struct
 
 import pytest
 
@@ -10,9 +11,8 @@ from cases import field
 
 REPORTS = (
     "LOG-01", "LOG-03", "LOG-05", "LOG-07", "LOG-09", "LOG-11",
-    "LOG-13", "LOG-15", "LOG-17", "LOG-19", "LOG-21",
+    "LOG-13", "LOG-15", "LOG-17", "LOG-19", "LOG-21", "LOG-23",
 )  # fmt: skip
-"""All but LOG-23: runs that were put into one log are not told apart yet."""
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +140,18 @@ def test_log_21_a_type_that_nobody_knows_refuses_nothing_else(folder, read):
     assert counts == {"/odom": answer["/odom"], "/vendor": answer["/vendor"]["count"]}
     assert damage is None
     assert all(len(message.data) for message in found)
+
+
+def test_log_23_runs_in_one_log_are_told_apart_and_played_one_after_another(read, folder):
+    answer = field.answer(folder, "LOG-23")
+    found, damage, anomalies = read("LOG-23_tworuns.mcap")
+    values = [struct.unpack_from("<d", message.data, 4)[0] for message in found]
+    runs = [[v for m, v in zip(found, values, strict=True) if m.run == run] for run in (0, 1)]
+    assert values == [*runs[0], *runs[1]]
+    assert [(run[0], run[-1], len(run)) for run in runs] == [
+        (*answer["run1"], 40),
+        (*answer["run2"], 40),
+    ]
+    (told,) = anomalies
+    assert (told.kind, told.count) == ("runs", answer["instances"])
+    assert damage is None

@@ -1,6 +1,9 @@
 """`avrt replay`: what it prints, what it refuses, and the code it exits with."""
 
+import numpy as np
 import pytest
+
+from avrt.logs.writer import LogWriter
 
 READERS = ("verify", "report")
 
@@ -25,6 +28,27 @@ def test_a_replay_shows_a_table_and_writes_a_record(call, make_drive, write_pipe
     for part in ("small", "5 jobs: 5 met", "decisions ", "modelled", "measured here", "run.mcap"):
         assert part in done.out
     assert (tmp_path / "run.mcap").exists()
+
+
+def test_a_replay_begins_where_it_is_told_to(call, make_drive, write_pipeline):
+    log, pipeline = make_drive(5), write_pipeline()
+    data = call("replay", log, "-p", pipeline, "--start", "300 ms", "--json").data
+    assert data["jobs"]["released"] == 2
+    assert data["log"]["topics"]["/lidar"]["unread"] == 3
+    assert data["conditions"]["start"] == "300 ms"
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        ("3", "start: expected a duration with its unit"),
+        ("9 s", "start: nothing of the sources' topics comes later than 9 s"),
+    ],
+)
+def test_a_start_that_is_none_is_refused(call, make_drive, write_pipeline, start, what):
+    done = call("replay", make_drive(5), "-p", write_pipeline(), "--start", start)
+    assert done.code == 2
+    assert what in only_line(done.err)
 
 
 def test_json_is_one_object_even_if_stages_print(call, make_drive, write_pipeline, tmp_path):
@@ -93,6 +117,21 @@ def test_a_damaged_log_that_is_to_be_strict_ends_where_the_damage_is(
     done = call("replay", drive, "-p", write_pipeline(), "--strict")
     assert done.code == 3
     assert f"{drive.name}, byte " in only_line(done.err)
+
+
+def test_two_runs_in_one_log_are_played_one_after_another(call, write_pipeline, tmp_path):
+    path, record = tmp_path / "two.mcap", tmp_path / "run.mcap"
+    with LogWriter(path) as log:
+        for _ in range(2):
+            log.add_metadata("session", {})
+            for k in range(5):
+                log.add_cloud("/lidar", "roof", 1000 + k * 100_000_000, np.ones((4, 3), np.float32))
+            log._counts.clear()
+    done = call("replay", path, "-p", write_pipeline(), "-o", record, "--json")
+    assert done.code == 0
+    assert done.data["jobs"]["met"] == 10
+    assert [a["count"] for a in done.data["log"]["anomalies"] if a["kind"] == "runs"] == [2]
+    assert call("verify", record).code == 0
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5])

@@ -159,7 +159,7 @@ def test_an_incomplete_set_is_released_at_earliest_capture_plus_timeout():
     bench.arrive(5, "left", capture_ns=2)
     assert bench.kernel.next_wakeup_ns == 42
     bench.at(42)
-    assert bench.records(SyncRecord) == [SyncRecord("stereo", 42, ("right",))]
+    assert bench.records(SyncRecord) == [SyncRecord("stereo", 42, ("right",), (2, None))]
     assert (bench.dispatch().release_ns, bench.dispatch().inputs) == (42, (-100, None))
 
 

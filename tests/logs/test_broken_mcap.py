@@ -92,6 +92,21 @@ def test_exactly_the_messages_that_no_damage_has_reached_are_delivered(shared, t
     assert delivered == tool.recoverable(path)
 
 
+@pytest.mark.parametrize("name", GOOD)
+def test_a_strict_reader_gives_the_beginning_and_the_same_verdict(shared, name):
+    found, codes = [], []
+    for strict in (False, True):
+        times = []
+        try:
+            with open_log(shared / "broken_mcap" / f"{name}.mcap", strict=strict) as log:
+                times.extend(message.log_ns for message in log.messages())
+        except InputError as error:
+            codes.append(error.exit_code)
+        found.append(times)
+    assert found[1] == found[0][: len(found[1])]
+    assert codes in ([], [3, 3], [4, 4], [4, 3])  # damage is damage, also before the first message
+
+
 @pytest.mark.slow
 def test_each_file_has_its_row_and_none_takes_much_memory(shared, tool):
     rows = tool.table(shared / "broken_mcap")

@@ -94,7 +94,7 @@ def test_a_drift_goes_on_while_latency_changes():
     assert clock.offset_ns == pytest.approx(200e-6 * 270 * NS_PER_S, rel=0.05)
 
 
-def test_nothing_is_compared_across_a_jump_or_another_pass():
+def test_nothing_is_compared_across_a_jump():
     stamps, logs = series(200, seconds=22)
     clock = ClockMap()
     for jump_s in range(0, 5 * 37, 37):
@@ -103,9 +103,6 @@ def test_nothing_is_compared_across_a_jump_or_another_pass():
         assert "clock_drift" not in [
             kind for kind, _ in played(moved, [at + gone for at in logs], clock)[1]
         ]
-    for _ in range(5):
-        clock.play_again()
-        assert played(stamps, logs, clock)[1] == []
 
 
 def test_a_change_is_known_as_soon_as_it_is_large_enough():

@@ -134,3 +134,14 @@ def test_passes_over_a_damaged_log_that_were_not_played_are_unread_and_not_lost(
     assert 0 < counted.delivered < 60
     assert (counted.messages, counted.lost) == (180, 60 - counted.delivered)
     assert counted.unread == 120
+
+
+@pytest.mark.parametrize("jump", [0, 37 * S])
+def test_another_pass_begins_with_the_first_offset(make_drive, jump):
+    """Though the clock had jumped in the pass before; what is odd is told in the first one only."""
+    drive = make_drive(40, stamp_ns=lambda at: at - 64 * S + jump * (at >= START_NS + 2 * S))
+    merged, messages = play(drive, LIDAR, loops=2)
+    assert [m.capture_ns for m in messages] == [m.log_ns for m in messages]
+    assert [m.epoch for m in messages] == [0] * 40 + [1] * 40
+    told = {"clock_offset": 1, "loop": 1} | ({"stamp_jump": 1} if jump else {})
+    assert {a.kind: a.count for a in merged.anomalies} == told

@@ -11,6 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
+from avrt.logs.raw import OTHERS_MAX
 from avrt.model.spec import SourceSpec
 
 KIND = "std_msgs/msg/String"
@@ -218,3 +219,21 @@ def test_a_message_that_cannot_be_decoded_ends_a_strict_stream(tmp_path):
         merged = MergedLog(log, [source])
         assert list(merged) == []
         assert [a.kind for a in merged.anomalies] == ["undecodable"]
+
+
+def test_each_place_of_damage_is_told(tmp_path):
+    path = write_mcap(tmp_path / "a.mcap", range(400))
+    for number in range(20, 400, 12):
+        alter(path, b"message %4d" % number)
+    times, error = read(path, strict=False)
+    assert 0 < len(times) < 400
+    first, *others = error.lines
+    assert f"; and {32 - 1} more ({len(times)} good messages were delivered)" in first
+    assert len(others) == OTHERS_MAX
+    for line in others:
+        assert re.fullmatch(
+            rf"{path}, byte \d+: expected a chunk with CRC .*; there lie /topic from .* ns", line
+        )
+    with open_log(path, strict=True) as log, pytest.raises(DamagedInputError) as caught:
+        list(log.messages())
+    assert len(caught.value.lines) == 1

@@ -11,7 +11,7 @@ from avrt.api.raw_messages import RawMessages
 from avrt.drivers.inject.held import HeldLog
 from avrt.logs import open_log
 from avrt.logs.merge import MergedLog
-from avrt.logs.raw import Channel, TopicInfo, told_apart
+from avrt.logs.raw import Channel, TopicInfo, writers_told_apart
 from avrt.model.spec import SourceSpec
 
 ROS1 = get_typestore(Stores.ROS1_NOETIC)
@@ -23,7 +23,7 @@ def channel(id_, topic):
 
 def test_channels_that_share_a_topic_are_told_apart():
     channels = [channel(1, "/a"), channel(2, "/b"), channel(4, "/b"), channel(5, "/b")]
-    found = told_apart(channels, {1: "/one", 2: "/two"})
+    found = writers_told_apart(channels, {1: "/one", 2: "/two"})
     assert [one.writer for one in found] == ["", "/two", "4", "5"]
 
 

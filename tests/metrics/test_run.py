@@ -71,7 +71,7 @@ def test_every_record_is_counted_once(scenario):
     windows = trace.records(WindowRecord)
     assert sum(s.violations for s in figures.stages.values()) == len(windows)
     assert sum(figures.faults.values()) == len(trace.records(FaultRecord))
-    assert sum(figures.incomplete_sets.values()) == len(trace.records(SyncRecord))
+    assert sum(sets.incomplete for sets in figures.sets.values()) == len(trace.records(SyncRecord))
     votes = sum(stage.votes.count for stage in figures.stages.values())
     assert votes == len([r for r in trace.records(VoteRecord) if r.verdict])
     assert figures.modes == trace.records(ModeRecord)

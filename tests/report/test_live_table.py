@@ -55,8 +55,10 @@ def test_it_shows_what_was_dropped_and_how_the_host_is():
         ("released", "met", "late", "aborted", "skipped", "shed", "open"), 0), 0,
         Distribution().summary())}  # fmt: skip
     progress = Progress(
-        0, stages, Distribution().summary(), (), {"hang": 2}, {"lidar": 3}, ("1.20 cores",)
-    )
+        0, stages, Distribution().summary(), (), {"hang": 2}, {"lidar": 3}, ("1.20 cores",),
+        sets={"see": "3 sets lacked radar"},
+    )  # fmt: skip
+    assert "see: 3 sets lacked radar" in shown(progress)
     text = shown(progress)
     assert "lidar: 3 messages dropped" in text
     assert "fault hang (2x)" in text

@@ -38,6 +38,10 @@ def full_summary():
     pipeline.source("lidar", type="lidar", topic="/lidar")
     pipeline.add(lambda cloud: cloud, name="it", inputs={"cloud": "lidar"}, wcet="1 ms",
                  deadline="5 ms", guarantee="hard")  # fmt: skip
+    pipeline.source("radar", type="radar", topic="/radar")
+    pipeline.add(lambda cloud, targets: (cloud, targets), name="pair", wcet="1 ms", deadline="5 ms",
+                 inputs={"cloud": "lidar", "targets": "radar"},
+                 sync={"tolerance": "1 ms", "timeout": "2 ms"})  # fmt: skip
     pipeline.chain("see", path=["lidar", "it"], age="9 ms")
     spec = pipeline.spec
     figures = RunFigures(spec)
@@ -51,7 +55,7 @@ def full_summary():
         FaultRecord(0, "it", 9, "exception"),
         JobRecord(1, 1, "it", "it", 1, 0, 0, 9, 1, 9, "met", "", 8, 2, 8, ()),
         ResourceRecord("it", 9, "lost"),
-        SyncRecord("it", 9, ("cloud",)),
+        SyncRecord("pair", 9, ("cloud",), (None, 3)),
     ):
         figures.add(record)
     figures.sensor(SensorRecord("lidar", 9, "stuck", "ok"))
@@ -98,6 +102,7 @@ def test_the_keys_of_every_part_are_documented():
         "not_recorded{stage}": data["not_recorded"]["it"],
         "streams{name}": {**data["streams"]["it"], **data["streams"]["it"]["gaps_ns"]},
         "flight": data["flight"],
+        "sets{stage}": data["sets"]["pair"],
         "sensors{source}": {**data["sensors"]["lidar"], **data["sensors"]["lidar"]["changes"][0]},
         "host": {**data["host"], **data["host"]["levels"], **data["host"]["misses"]},
     }
@@ -118,6 +123,7 @@ def test_the_keys_of_the_bounds_are_documented():
     stage = StageSpec(name="it", device="cpu", wcet_ns=1, deadline_ns=5, period_ns=10)
     data.figures.spec = replace(data.pipeline, stages=(stage,), chains=())
     data.figures.chains.clear()
+    del data.figures.stages["pair"]
     bounds = check_bounds(data.figures).data()
     row = bounds["stages"]["it"]
     named = {key: names for keys, names in rows() for key in keys}

@@ -39,7 +39,7 @@ from avrt.logs.bag.file import (
     time_ns,
 )
 from avrt.logs.extents import Extent, ExtentReader, File
-from avrt.logs.raw import NODE, Channel, RawMessage, told_apart
+from avrt.logs.raw import NODE, Channel, RawMessage, writers_told_apart
 from avrt.logs.ros.ros1 import Ros1Converter
 from avrt.units import NS_PER_S
 
@@ -68,7 +68,7 @@ class BagReader(ExtentReader):
 
     def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = Walk(file).run()
-        channels = told_apart(self._layout.channels.values(), self._layout.nodes)
+        channels = writers_told_apart(self._layout.channels.values(), self._layout.nodes)
         super().__init__(file, list(channels), self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)

@@ -48,6 +48,7 @@ class Layout:
         counts: messages of each channel id, as the file promises them.
         damage: what is wrong with the file, in the order it was found.
         extras: attachments and metadata, in file order.
+        marks: byte offset and name of each metadata record.
         data_end: byte offset of the record that ends the data, or None for a file that lacks it.
         checked: a CRC vouches for what it says of the extents; else they are all to be opened.
     """
@@ -58,6 +59,7 @@ class Layout:
     counts: dict[int, int] = field(default_factory=dict)
     damage: list[InputError] = field(default_factory=list)
     extras: list[Record] = field(default_factory=list)
+    marks: list[tuple[int, str]] = field(default_factory=list)
     data_end: int | None = None
     checked: bool = False
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
-from mcap.records import Channel, Schema
+from mcap.records import Channel, Metadata, Schema
 
 from avrt.errors import InputError
 from avrt.logs.extents import Extent, File
@@ -106,7 +106,8 @@ def _from_summary(summary: Summary, statistics: Statistics) -> Layout:
         for offset, chunk in summary.chunks.items()
     ]
     counts = dict(statistics.channel_message_counts)
-    return Layout(extents, summary.schemas, summary.channels, counts, checked=True)
+    marks = summary.marks
+    return Layout(extents, summary.schemas, summary.channels, counts, marks=marks, checked=True)
 
 
 class Walk:
@@ -195,6 +196,8 @@ class Walk:
             self._extend_run(offset, end, head)
         elif opcode in {Opcode.ATTACHMENT, Opcode.METADATA}:
             self.layout.extras.append(Record(opcode, offset + HEAD.size, end))
+            if opcode == Opcode.METADATA:
+                self._mark(offset, end)
 
     def _open_chunk(self, offset: int, length: int, head: bytes, *, cut: bool = False) -> None:
         self._close_chunk()
@@ -239,6 +242,14 @@ class Walk:
                 end_ns=max(last.end_ns, log_ns),
             )
         return None
+
+    def _mark(self, offset: int, end: int) -> None:
+        body = self._file.read_at(offset + HEAD.size, end - offset - HEAD.size)
+        try:
+            self.layout.marks.append((offset, Metadata.read(ReadDataStream(BytesIO(body))).name))
+        except PARSE_ERRORS as error:
+            what = f"expected a metadata record, found {len(body)} bytes: {error}"
+            self.layout.damage.append(InputError(what, self._file.place(offset)))
 
     def _count(self, channel: int, count: int) -> None:
         self.layout.counts[channel] = self.layout.counts.get(channel, 0) + count

@@ -10,7 +10,8 @@ from avrt.errors import InputError
 from avrt.logs.extents import Extent, ExtentReader, File
 from avrt.logs.mcap.file import MESSAGE, Layout, read_extent, read_index
 from avrt.logs.mcap.layout import find_layout
-from avrt.logs.raw import NODE, Channel, RawMessage, told_apart
+from avrt.logs.mcap.runs import runs_told_apart
+from avrt.logs.raw import NODE, Channel, RawMessage, writers_told_apart
 from avrt.logs.ros.ros1 import ROS1, Ros1Converter
 
 if TYPE_CHECKING:
@@ -27,13 +28,17 @@ class McapReader(ExtentReader):
 
     def __init__(self, file: File, *, strict: bool = False) -> None:
         self._layout = find_layout(file)
+        self._layout.extents = runs_told_apart(file, self._layout)
         self._ros1 = Ros1Converter()
         found = self._layout.channels
         nodes = {id_: channel.metadata.get(NODE, "") for id_, channel in found.items()}
-        channels = told_apart((_channel(self._layout, self._ros1, id_) for id_ in found), nodes)
+        channels = writers_told_apart(
+            (_channel(self._layout, self._ros1, id_) for id_ in found), nodes
+        )
         super().__init__(file, list(channels), self._layout.counts, strict=strict)
         for error in self._layout.damage:
             self.note_damage(error)
+        self.tell_runs()
 
     def extents(self, channels: frozenset[int] | None = None) -> list[Extent]:
         return self._layout.extents if channels is None else self._layout.extents_of(channels)

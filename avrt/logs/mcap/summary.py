@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from mcap.opcode import Opcode
-from mcap.records import Channel, ChunkIndex, Schema, Statistics
+from mcap.records import Channel, ChunkIndex, MetadataIndex, Schema, Statistics
 from mcap.stream_reader import StreamReader
 
 from avrt.errors import InputError
@@ -23,12 +23,13 @@ FOOTER = Struct("<BQQQI")
 
 @dataclass(slots=True)
 class Summary:
-    """The summary section of a file; `chunks` by their byte offset."""
+    """The summary section of a file; `chunks` by their byte offset, `marks` as in `Layout`."""
 
     schemas: dict[int, Schema] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
     chunks: dict[int, ChunkIndex] = field(default_factory=dict)
     statistics: Statistics | None = None
+    marks: list[tuple[int, str]] = field(default_factory=list)
 
     def is_complete(self) -> bool:
         """Whether it alone says where every message is."""
@@ -81,6 +82,8 @@ def _parse_summary(data: bytes) -> Summary:
                 summary.channels[record.id] = record
             case ChunkIndex():
                 summary.chunks[record.chunk_start_offset] = record
+            case MetadataIndex():
+                summary.marks.append((record.offset, record.name))
             case Statistics():
                 summary.statistics = record
             case _:

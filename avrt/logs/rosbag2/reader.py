@@ -42,8 +42,9 @@ Part = McapReader | SqliteReader
 
 
 class _Broken(NamedTuple):
-    """Where a part that is read strictly stops: after `log_ns`."""
+    """Where a part that is read strictly stops: after `log_ns` of a run."""
 
+    run: int
     log_ns: int
     error: InputError
 
@@ -125,7 +126,7 @@ class Rosbag2Reader:
         if self._strict:
             tell_damage(self._damage.values(), 0, strict=True)
         parts = (self._play(part, names) for part in self._parts)
-        for message in merge(*parts, key=lambda message: message.log_ns):
+        for message in merge(*parts, key=lambda message: (message.run, message.log_ns)):
             if isinstance(message, _Broken):
                 tell_damage([message.error], count, strict=True)
                 return
@@ -154,16 +155,18 @@ class Rosbag2Reader:
         self.close()
 
     def _play(self, part: Part, names: set[str] | None) -> Iterator[RawMessage | _Broken]:
-        reached_ns = part.span_ns[0] if isinstance(part, McapReader) and part.span_ns else 0
+        run, reached_ns = 0, 0
+        if isinstance(part, McapReader) and part.span_ns:
+            reached_ns = part.span_ns[0]
         try:
             for message in part.messages(names):
                 if message.data[:4] == ZSTD_MAGIC:
                     self._unpack(message)
                 yield message
-                reached_ns = message.log_ns
+                run, reached_ns = message.run, message.log_ns
         except InputError as error:
             if self._strict:
-                yield _Broken(reached_ns, error)
+                yield _Broken(run, reached_ns, error)
             self._damage.setdefault(error.place, error)  # the part's own anomalies tell it
 
     def _tell_lost(self, names: set[str] | None) -> None:

@@ -212,6 +212,7 @@ class Planner(Stage):
                 points=ahead.points,
                 distance=ahead.nearest_x - self.front_offset,
                 closing_speed=ahead.closing_speed,
+                impact_speed=self._impact_speed(made, arc, ahead),
             )
         xy, heading = arc.bent(made.along[0], made.aside[0])
         return Plan(
@@ -225,6 +226,24 @@ class Planner(Stage):
             time_gap=gap,
             cause=cause,
         )
+
+    def _impact_speed(self, made: Trajectories, arc: Arc, ahead: Track) -> float:
+        """Return how fast the one trajectory of `made` meets a track, m/s; 0 if it does not.
+
+        The track is where it was seen, without what uncertainty adds: it is a forecast, no margin.
+        """
+        near, _, heading = arc.along(ahead.nearest_x, ahead.box.y)
+        forward = ahead.vx * math.cos(heading) + ahead.vy * math.sin(heading)
+        gap = near + forward * INSTANTS - self.front_offset - made.along[0]
+        closing = made.speed[0] - forward
+        met = np.flatnonzero((gap <= 0) & (closing > 0))
+        if not met.size:
+            return 0.0
+        after = int(met[0])
+        if after == 0:
+            return float(closing[0])
+        share = gap[after - 1] / (gap[after - 1] - gap[after])
+        return float(closing[after - 1] + share * (closing[after] - closing[after - 1]))
 
 
 def _smallest(gap: NDArray[np.float64]) -> NDArray[np.float64]:
