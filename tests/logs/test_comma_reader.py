@@ -267,3 +267,11 @@ def test_the_recorded_segment_merges_without_an_alarm(shared):
         count = sum(1 for _ in merged)
         assert count == 6256 + 579 + 30 + 2 * 4974 + 1200
         assert {a.kind for a in merged.anomalies} == set()
+
+
+def test_a_segment_whose_array_is_damaged_is_not_begun_when_read_strictly(segment):
+    (segment / "processed_log" / "CAN" / "speed" / "value").write_bytes(b"none")
+    with open_log(segment, strict=True) as log, pytest.raises(DamagedInputError) as caught:
+        next(iter(log.messages()))
+    assert caught.value.exit_code == 3
+    assert "speed" in caught.value.place
