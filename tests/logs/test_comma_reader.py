@@ -318,3 +318,11 @@ def test_when_images_were_taken_is_there_without_them(segment):
     with open_log(segment) as log:
         headers = [parse(message) for message in log.messages(["/camera/frames"])]
     assert [head.stamp.nanosec // 1_000_000 for head in headers] == [500, 550, 600, 650]
+
+
+def test_a_segment_whose_array_is_damaged_is_not_begun_when_read_strictly(segment):
+    (segment / "processed_log" / "CAN" / "speed" / "value").write_bytes(b"none")
+    with open_log(segment, strict=True) as log, pytest.raises(DamagedInputError) as caught:
+        next(iter(log.messages()))
+    assert caught.value.exit_code == 3
+    assert "speed" in caught.value.place

@@ -115,6 +115,16 @@ def test_a_database_that_says_to_have_two_terabytes_is_read(tmp_path):
     assert isinstance(error, DamagedInputError)
 
 
+def test_a_table_whose_ids_are_none_is_read_by_its_rows(tmp_path):
+    """Where `id` is not declared as the key, SQLite keeps nothing in it."""
+    path = write_database(tmp_path / "a.db3")
+    key = b"CREATE TABLE messages(id INTEGER PRIMARY KEY"
+    path.write_bytes(path.read_bytes().replace(key, key.replace(b"PRIMARY", b"PRIMARX")))
+    for strict in (False, True):
+        with open_log(path, strict=strict) as log:
+            assert [message.log_ns for message in log.messages()] == list(range(6))
+
+
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(TOOLS)

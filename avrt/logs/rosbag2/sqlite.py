@@ -8,7 +8,8 @@
   only rows just before the cut reach into what is missing: SQLite finds it, unless it is the last
   page of a row. So the first missing pages are filled with a mark that no good row holds.
 * SQLite gives up a query at the first damaged page. Then rows are looked up one by one, by id, and
-  the ids that lie on a page that cannot be read are left out and told.
+  the ids that lie on a page that cannot be read are left out and told. An id is a row's number,
+  which SQLite keeps whatever the table says.
 * No value is longer than the file: a damaged length costs no memory.
 * A file of old tools has no definitions of its types; those that avrt knows are added.
 """
@@ -45,10 +46,10 @@ MARK_BYTES_MAX = 1 << 22
 ID_END = 1 << 63
 VALUE_BYTES_MIN, VALUE_BYTES_MAX = 1 << 20, (1 << 31) - 1
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # its words quote what is damaged
-MESSAGES = "SELECT id, topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
-MESSAGE = "SELECT id, topic_id, timestamp, data FROM messages WHERE id = ?"
+MESSAGES = "SELECT rowid, topic_id, timestamp, data FROM messages ORDER BY timestamp, rowid"
+MESSAGE = "SELECT rowid, topic_id, timestamp, data FROM messages WHERE rowid = ?"
+KEYS = "SELECT timestamp, rowid, topic_id FROM messages WHERE rowid >= ? ORDER BY rowid"
 TIMES = "SELECT topic_id, timestamp FROM messages ORDER BY timestamp"
-KEYS = "SELECT timestamp, id, topic_id FROM messages WHERE id >= ? ORDER BY id"
 
 
 class SqliteReader:
@@ -107,13 +108,16 @@ class SqliteReader:
         seen = dict.fromkeys(wanted, 0)
         for id_, topic_id, log_ns, data in self._rows():
             if not isinstance(log_ns, int) or not isinstance(data, bytes):
-                self._note_row(id_, "a time and bytes", f"{log_ns!r} and {data!r:.20}")
+                self._note("a time and bytes", f"{log_ns!r} and {data!r:.20} in row {id_}")
             elif topic_id in wanted:
                 seen[topic_id] += 1
                 yield RawMessage(wanted[topic_id], log_ns, log_ns, 0, data)
+                continue
             elif topic_id not in self._channels:
-                self._note_row(id_, "a message of a known topic", f"topic {topic_id}")
-            if self._strict and id_ >= self._first_bad:
+                self._note("a message of a known topic", f"topic {topic_id} in row {id_}")
+            else:
+                continue
+            if self._strict:
                 break
         self._tell(seen)
 
@@ -309,10 +313,6 @@ class SqliteReader:
             since = "" if at_ns is None else f", after {at_ns} ns"
             what = f"rows {rows}{since}, are on a bad page"
             self._anomalies.add("unreadable", None, at_ns, what, count)
-
-    def _note_row(self, id_: int, expected: str, found: str) -> None:
-        self._first_bad = min(id_, self._first_bad)
-        self._note(expected, f"{found} in row {id_}")
 
     def _note(self, expected: str, found: str) -> None:
         error = self._error(expected, found)
