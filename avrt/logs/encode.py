@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.payload import Truth
+    from avrt.payload.cloud import Coordinates
 
     Pose = tuple[float, float, float, float, float, float, float]
 
@@ -62,8 +63,7 @@ class Encoder(ABC):
         """
         match payload:
             case PointCloud() as cloud:
-                xyz, intensity, times = cloud.xyz, cloud.intensity, cloud.seconds
-                self.add_cloud(topic, frame, stamp_ns, xyz, intensity, seconds=times, log_ns=log_ns)
+                self._add_sweep(topic, header(stamp_ns, frame), cloud, log_ns)
             case Image() as image:
                 self.add_image(topic, frame, stamp_ns, image, log_ns=log_ns)
             case CameraInfo() as info:
@@ -85,7 +85,7 @@ class Encoder(ABC):
         topic: str,
         frame: str,
         stamp_ns: int,
-        xyz: NDArray[np.float32],
+        xyz: Coordinates,
         intensity: NDArray[np.float32] | None = None,
         *,
         seconds: NDArray[np.float32] | None = None,
@@ -102,9 +102,9 @@ class Encoder(ABC):
             seconds: (N,) when each point was measured, after the stamp, or None.
             log_ns: when it was recorded.
         """
-        rows = cloud_rows(PointCloud(xyz, intensity, seconds))
-        message = cloud_message(header(stamp_ns, frame), rows)
-        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
+        cloud = PointCloud(xyz, intensity, seconds)
+        at_ns = stamp_ns if log_ns is None else log_ns
+        self._add_sweep(topic, header(stamp_ns, frame), cloud, at_ns)
 
     def add_jpeg(
         self, topic: str, frame: str, stamp_ns: int, jpeg: bytes, *, log_ns: int | None = None
@@ -232,6 +232,11 @@ class Encoder(ABC):
         self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"
     ) -> None:
         """Take bytes as they are, under a type of ROS 2 that `rosbags` knows."""
+
+    def _add_sweep(
+        self, topic: str, head: ros.std_msgs__msg__Header, cloud: PointCloud, log_ns: int
+    ) -> None:
+        self._add(topic, CLOUD, cloud_message(head, cloud_rows(cloud), cloud.rows), log_ns)
 
     def _add(self, topic: str, type_name: str, message: object, log_ns: int) -> None:
         data = self._store.serialize_cdr(message, type_name)

@@ -306,7 +306,9 @@ class MergedLog:
                 what = f"no {source.spec.info_topic} was logged at or before it"
                 self._tell(raw, "info_missing", what)
         if decoded.lost_times:
-            what = "its points have times that lie seconds away from its stamp; they are not used"
+            what = (
+                "its points have one time for all, or times seconds away from its stamp: not used"
+            )
             self._tell(raw, "point_times", what)
         start_ns = self._pass.shift_ns - self._zero_ns
         capture_ns = self._capture_ns(source, raw, decoded)

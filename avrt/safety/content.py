@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.guard import GuardSpec
+    from avrt.payload.cloud import Coordinates
 
 STRIDE = 97
 POINTS_SEEN, POINTS_LEAST = 5000, 360
@@ -101,7 +102,7 @@ def _of_cloud(cloud: PointCloud, *, seen: bool) -> Content:
     return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if counted else None)
 
 
-def _sectors(xyz: NDArray[np.float32]) -> int:
+def _sectors(xyz: Coordinates) -> int:
     """Return in how many directions a sample of the points lies."""
     sample = xyz[:: 1 + len(xyz) // POINTS_SEEN]
     with np.errstate(invalid="ignore"):  # NaN is in no direction
@@ -124,7 +125,7 @@ def _is_mended(content: Content, spec: GuardSpec) -> bool:
     return 0 < content.share_nonfinite <= spec.nonfinite
 
 
-def _finite(positions: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _finite(positions: Coordinates) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(positions).all(axis=1))
 
 
@@ -214,7 +215,7 @@ def _of_small(payload: object) -> Content:
     return Content(nonfinite=int(not is_number), fingerprint=zlib.crc32(data) if data else None)
 
 
-def _fingerprint(array: NDArray[np.float32] | NDArray[np.uint8]) -> int:
+def _fingerprint(array: Coordinates | NDArray[np.uint8]) -> int:
     """Return a number that is equal for equal arrays: of all of it, or of a sample of its rows."""
     sample = array if array.nbytes <= WHOLE_BYTES else array[::STRIDE]
     return zlib.crc32(sample.tobytes(), len(array) & 0xFFFFFFFF)

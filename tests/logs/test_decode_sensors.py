@@ -56,6 +56,10 @@ AFTER = [0.0, 0.025, 0.05]
     [
         ("t", "<u4", [0, 25_000_000, 50_000_000]),
         ("offset_time", "<u4", [0, 25_000_000, 50_000_000]),
+        ("time_offset_ns", "<i4", [0, 25_000_000, 50_000_000]),
+        ("point_time_offset", "<u4", [0, 25_000_000, 50_000_000]),
+        ("ts", "<f4", AFTER),
+        ("stamps", "<f8", AFTER),
         ("time", "<f4", AFTER),
         ("time_stamp", "<f8", AFTER),
         ("timestamp", "<f8", [STAMP_NS / 1e9 + s for s in AFTER]),
@@ -75,6 +79,69 @@ def test_times_that_are_none_of_the_sweep_are_told_and_not_used(values):
     decoded = cloud({**at([1, 2, 3], [0, 0, 0]), "timestamp": ("<f8", values)})
     assert decoded.payload.seconds is None
     assert decoded.lost_times
+
+
+@pytest.mark.parametrize("value", [0.0, 0.05, STAMP_NS / 1e9])
+def test_one_time_for_all_points_is_told_and_not_used(value):
+    decoded = cloud({**at([1, 2, 3], [0, 0, 0]), "timestamp": ("<f8", [value] * 3)})
+    assert decoded.payload.seconds is None
+    assert decoded.lost_times
+
+
+def test_a_single_point_has_its_time():
+    decoded = cloud({**at([1], [0]), "time": ("<f4", [0.05])})
+    assert decoded.payload.seconds == pytest.approx([0.05])
+    assert not decoded.lost_times
+
+
+@pytest.mark.parametrize("nowhere", [NAN, math.inf])
+@pytest.mark.parametrize("value", [NAN, 0.0, 1e300])
+def test_the_time_of_a_point_that_is_nowhere_does_not_matter(nowhere, value):
+    times = [STAMP_NS / 1e9, value, STAMP_NS / 1e9 + 0.05]
+    decoded = cloud({**at([1, nowhere, 3], [0, 0, 0]), "timestamp": ("<f8", times)})
+    assert decoded.payload.seconds == pytest.approx([0.0, NAN, 0.05], abs=1e-6, nan_ok=True)
+    assert not decoded.lost_times
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (("lidar_sec", "lidar_nsec"), lambda ns: (ns // 10**9, ns % 10**9)),
+        (("t_lo", "t_hi"), lambda ns: (ns & 0xFFFFFFFF, ns >> 32)),
+    ],
+)
+def test_two_fields_that_make_one_time_are_put_together(names, parts):
+    at_ns = np.array([STAMP_NS + round(s * 1e9) for s in AFTER])
+    columns = {name: ("<u4", part) for name, part in zip(names, parts(at_ns), strict=True)}
+    decoded = cloud({**at([1, 2, 3], [0, 0, 0]), **columns})
+    assert decoded.payload.seconds == pytest.approx(AFTER, abs=1e-9)
+    lost = cloud({**at([1, 2, 3], [0, 0, 0]), **{name: ("<u4", [0, 1, 2]) for name in names}})
+    assert lost.payload.seconds is None
+    assert lost.lost_times
+
+
+def test_a_point_of_no_range_was_not_measured():
+    columns = {"range": ("<u4", [0, 1000, 2000]), "t": ("<u4", [0, 10, 20])}
+    payload = cloud({**at([0, 1, 2], [0, 0, 0]), **columns}).payload
+    assert payload.xyz[:, 0] == pytest.approx([NAN, 1, 2], nan_ok=True)
+    assert payload.seconds == pytest.approx([NAN, 1e-8, 2e-8], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "x", "expected"),
+    [
+        ("<f8", [1.1, 8191.9], np.float32),
+        ("<f8", [1.1, math.inf], np.float32),
+        ("<f8", [1.1, 8193.001], np.float64),
+        ("<i4", [1, 5_412_345], np.float64),
+        ("<f4", [1, 5_412_345], np.float32),
+        ("<i2", [1, 30_000], np.float32),
+    ],
+)
+def test_a_place_that_float32_does_not_tell_to_a_millimetre_is_float64(dtype, x, expected):
+    payload = cloud({**at([0, 0], [0, 0]), "x": (dtype, x)}).payload
+    assert payload.xyz.dtype == expected
+    assert payload.xyz[:, 0].tolist() == np.array(x, expected).tolist()
 
 
 def test_points_without_times_have_none():

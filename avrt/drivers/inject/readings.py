@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.campaign import Injection
+    from avrt.payload.cloud import Coordinates
 
 FULL_TURN = 2 * np.pi
 GHOST_RANGE, GHOST_SIDE, GHOST_SPEED = 150.0, 40.0, 30.0  # metres, metres either way, m/s
@@ -84,10 +85,10 @@ def _edged(cloud: PointCloud, edge_m: float, rng: np.random.Generator) -> PointC
     return replace(cloud, xyz=xyz)
 
 
-def _turned(xyz: NDArray[np.float32], angle: float) -> NDArray[np.float32]:
+def _turned(xyz: Coordinates, angle: float) -> Coordinates:
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     made = xyz.copy()
-    made[:, :2] = xyz[:, :2] @ rotation.T.astype(np.float32)
+    made[:, :2] = xyz[:, :2] @ rotation.T.astype(xyz.dtype)
     return made
 
 

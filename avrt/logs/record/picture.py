@@ -92,7 +92,7 @@ class Painter:
 
     @_paint.register(PointCloud)
     def _(self, cloud: PointCloud, _stage: str, head: Header) -> Painted:
-        return CLOUD, cloud_message(head, cloud_rows(cloud))
+        return CLOUD, cloud_message(head, cloud_rows(cloud), cloud.rows)
 
     @_paint.register(Targets)
     def _(self, targets: Targets, _stage: str, head: Header) -> Painted:
