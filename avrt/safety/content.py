@@ -40,7 +40,8 @@ class Content:
     """One payload in numbers.
 
     Attributes:
-        size: its points, targets or pixels; 1 where it has none of them.
+        size: its points, targets or pixels, cells of an organised cloud without a point left out;
+            1 where it has none of them.
         nonfinite: points or targets that are no numbers, points of no time (none is further than
             SWEEP_SECONDS from the stamp), or 1 of a reading that is no number.
         fingerprint: equal where the content is equal to the bit; None where nothing is in it.
@@ -96,10 +97,19 @@ def _of_cloud(cloud: PointCloud, *, seen: bool) -> Content:
     with np.errstate(invalid="ignore"):  # infinite either way
         total = np.sum(xyz, dtype=np.float64)
     is_sound = np.isfinite(total) and bool(np.all(_timely(cloud)))
-    nonfinite = 0 if is_sound else cloud.count - int(np.count_nonzero(_measured(cloud)))
+    size = cloud.count if is_sound else cloud.count - _empty_cells(cloud)
+    nonfinite = 0 if is_sound else size - int(np.count_nonzero(_measured(cloud)))
     fingerprint = _fingerprint(xyz) if cloud.count else None
     counted = seen and cloud.count >= POINTS_LEAST
-    return Content(cloud.count, nonfinite, fingerprint, sectors=_sectors(xyz) if counted else None)
+    return Content(size, nonfinite, fingerprint, sectors=_sectors(xyz) if counted else None)
+
+
+def _empty_cells(cloud: PointCloud) -> int:
+    """Return how many cells of an organised cloud have no point: NaN is the word for that there."""
+    if cloud.rows == 1:
+        return 0
+    x, y, z = cloud.xyz.T
+    return int(np.count_nonzero(np.isnan(x) & np.isnan(y) & np.isnan(z)))
 
 
 def _sectors(xyz: Coordinates) -> int:
