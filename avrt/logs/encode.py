@@ -125,14 +125,13 @@ class Encoder(ABC):
             )
             self._add(topic, COMPRESSED_IMAGE, message, at_ns)
             return
-        row = image.data.size // image.height_px
         raw = ros.sensor_msgs__msg__Image(
             header(stamp_ns, frame),
             image.height_px,
             image.width_px,
             image.encoding,
             0,
-            row,
+            image.row_bytes,
             image.data,
         )
         self._add(topic, IMAGE, raw, at_ns)

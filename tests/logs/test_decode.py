@@ -134,7 +134,10 @@ def test_a_raw_image_loses_the_padding_of_its_rows():
 
 @pytest.mark.parametrize(
     ("encoding", "size", "expected"),
-    [("rgb8", 15, "2 rows of 8 bytes, .* found 15 bytes"), ("yuv422", 16, "found 'yuv422'")],
+    [
+        ("rgb8", 15, "2 rows of 8 bytes, .* found 15 bytes"),
+        ("8UC3", 16, "expected an image in rgb8, .*, found '8UC3'"),
+    ],
 )
 def test_a_raw_image_that_does_not_fit_is_refused(encoding, size, expected):
     data = np.zeros(size, np.uint8)
