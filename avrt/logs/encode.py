@@ -36,7 +36,7 @@ from avrt.logs.ros.types import (
     known_types,
 )
 from avrt.logs.truth import truth_message
-from avrt.payload import CameraInfo, Fix, Image, Imu, PointCloud, Speed, Targets
+from avrt.payload import CameraInfo, Fix, Image, Imu, Lens, PointCloud, Speed, Targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,15 +139,18 @@ class Encoder(ABC):
     def add_camera_info(
         self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None
     ) -> None:
-        """Add the model of a rectified camera."""
+        """Add the model of a camera."""
+        lens = info.lens
+        if lens is None:
+            lens = Lens("plumb_bob", np.zeros(5), info.projection[:, :3], np.eye(3))
         message = ros.sensor_msgs__msg__CameraInfo(
             header=header(stamp_ns, frame),
             height=info.height_px,
             width=info.width_px,
-            distortion_model="plumb_bob",
-            d=np.zeros(5),
-            k=info.projection[:, :3].ravel(),
-            r=np.eye(3).ravel(),
+            distortion_model=lens.model,
+            d=lens.coefficients,
+            k=lens.matrix.ravel(),
+            r=lens.rectification.ravel(),
             p=info.projection.ravel(),
             binning_x=0,
             binning_y=0,

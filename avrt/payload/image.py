@@ -16,17 +16,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Lens:
+    """How the image of a camera is bent before it is rectified (`sensor_msgs/CameraInfo`).
+
+    Attributes:
+        model: "plumb_bob", "rational_polynomial", "equidistant", or what the driver calls it.
+        coefficients: (D,) float64, in the order of the model.
+        matrix: (3, 3) float64, pixels: K, of the image as it was taken, whole and not binned.
+        rectification: (3, 3) float64: R, from the optical frame to the rectified one.
+    """
+
+    model: str
+    coefficients: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+    rectification: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class CameraInfo:
     """Pinhole model of a rectified camera.
 
     Attributes:
         width_px, height_px: image size; 0 where it is not told.
-        projection: (3, 4) float64, pixels: P of sensor_msgs/CameraInfo, from the optical frame.
+        projection: (3, 4) float64, pixels: P of sensor_msgs/CameraInfo, from the optical frame, of
+            the part of the image that is sent and binned as it is.
+        lens: how the image is bent before it is rectified; None where it is not.
     """
 
     width_px: int
     height_px: int
     projection: NDArray[np.float64]
+    lens: Lens | None = None
 
 
 @dataclass(frozen=True, slots=True)

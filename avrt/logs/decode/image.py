@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rosbags.typesys.stores import ros2_jazzy as ros
 
-from avrt.payload import CameraInfo, Image
+from avrt.payload import CameraInfo, Image, Lens
 from avrt.payload.compressed import SUPPORTED, encoding_of
 from avrt.payload.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from avrt.logs.raw import RawMessage
+
+COEFFICIENTS: Mapping[str, tuple[int, ...]] = {
+    "plumb_bob": (4, 5),
+    "rational_polynomial": (8, 12, 14),
+    "equidistant": (4,),
+    "fisheye": (4,),
+}
+"""How many of them a lens has by its model; none, or zeros alone, say that it does not bend."""
 
 
 def read_compressed_image(raw: RawMessage, message: object) -> Image:
@@ -45,6 +55,27 @@ def read_image(raw: RawMessage, message: object) -> Image:
     return Image(message.encoding, data, width, height)
 
 
-def read_camera_info(_raw: RawMessage, message: object) -> CameraInfo:
+def read_camera_info(raw: RawMessage, message: object) -> CameraInfo:
+    """Read a camera's model, for the part of its image that is sent, and binned as that is.
+
+    ROS gives size and matrices of the whole image, each pixel apart.
+    """
     assert isinstance(message, ros.sensor_msgs__msg__CameraInfo)
-    return CameraInfo(message.width, message.height, message.p.reshape(3, 4))
+    model, lens = message.distortion_model, message.d
+    allowed = COEFFICIENTS.get(model, (len(lens),))
+    if len(lens) not in {0, *allowed}:
+        expected = f"{' or '.join(map(str, allowed))} coefficients of a {model} lens"
+        raise raw.error(expected, f"{len(lens)}")
+    numbers = (message.p, message.k, message.r, lens)
+    if not all(np.isfinite(part).all() for part in numbers):
+        raise raw.error("finite numbers in P, K, R and D", "others")
+    roi, x_bin, y_bin = message.roi, max(1, message.binning_x), max(1, message.binning_y)
+    projection = message.p.reshape(3, 4).copy()
+    projection[0] = (projection[0] - roi.x_offset * projection[2]) / x_bin
+    projection[1] = (projection[1] - roi.y_offset * projection[2]) / y_bin
+    return CameraInfo(
+        (roi.width or message.width) // x_bin,
+        (roi.height or message.height) // y_bin,
+        projection,
+        Lens(model, lens, message.k.reshape(3, 3), message.r.reshape(3, 3)) if lens.any() else None,
+    )
