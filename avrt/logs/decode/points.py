@@ -60,10 +60,9 @@ def read_cloud(raw: RawMessage, message: object) -> PointCloud:
     assert isinstance(message, ros.sensor_msgs__msg__PointCloud2)
     points = unpack(raw, message)
     xyz = points.measured()
-    there = _are_there(xyz)
     intensity = points.column("intensity") if "intensity" in points.fields else None
     stamp = message.header.stamp
-    seconds = points.seconds(stamp.sec * NS_PER_S + stamp.nanosec, there)
+    seconds = points.seconds(stamp.sec * NS_PER_S + stamp.nanosec, xyz)
     return PointCloud(xyz, intensity, seconds, shape=(message.height, message.width))
 
 
@@ -151,56 +150,74 @@ class Points:
     def measured(self) -> Coordinates:
         """Return `xyz`, with NaN for points whose own range says that they were not measured."""
         xyz = self.xyz()
-        if RANGE in self.fields:
-            missing = self.exact(RANGE) == 0
-            if missing.any():
-                xyz = xyz.copy()
-                xyz[missing] = np.nan
-        return xyz
+        missing = self.exact(RANGE) == 0 if RANGE in self.fields else None
+        if missing is None or not missing.any():
+            return xyz
+        placed = np.empty(xyz.shape, xyz.dtype)
+        for index in range(3):  # a tenth of the time of all columns at once
+            placed[:, index] = np.where(missing, xyz.dtype.type(np.nan), xyz[:, index])
+        return placed
 
-    def seconds(self, stamp_ns: int, there: NDArray[np.bool_]) -> NDArray[np.float32] | None:
+    def seconds(self, stamp_ns: int, xyz: Coordinates) -> NDArray[np.float32] | None:
         """Return (N,) float32 seconds after the stamp, or None where the points have no times.
 
         Args:
             stamp_ns: of the message, sensor's clock.
-            there: (N,) which points are somewhere; the others get NaN.
+            xyz: (N, 3) where the points are; the time of one that is nowhere is NaN.
         """
-        times = self._after(stamp_ns, there)
-        if times is None:
-            return None
-        known = times[there]
-        if len(known) > 1 and known.min() == known.max():
-            return None
-        seconds = _in_sweep(known)
-        if seconds is None or len(known) == len(times):
-            return seconds
-        placed = np.full(len(times), np.nan, np.float32)
-        placed[there] = seconds
-        return placed
-
-    def _after(self, stamp_ns: int, there: NDArray[np.bool_]) -> NDArray[np.float64] | None:
-        """Return (N,) float64 seconds after the stamp, as the fields tell them."""
         name = next((name for name in TIMES if name in self.fields), None)
-        if name is None:
-            return self._of_pair(stamp_ns)
-        exact = self.exact(name)
-        times = exact.astype(np.float64)
-        largest = np.max(np.abs(times[there]), initial=0.0)
-        if exact.dtype.kind != "f":
-            return times / NS_PER_S
-        if largest >= ABSOLUTE_S_MIN and exact.dtype.itemsize < 8:
+        told = self._of_pair(stamp_ns) if name is None else self.exact(name)
+        if told is None:
             return None
-        if largest >= ABSOLUTE_NS_MIN:
-            return np.asarray((times - stamp_ns) / NS_PER_S)
-        return times - stamp_ns / NS_PER_S if largest >= ABSOLUTE_S_MIN else times
+        times = told.astype(np.float64)
+        nowhere = ~_are_there(xyz)
+        if nowhere.any():
+            np.copyto(times, np.nan, where=nowhere)
+        if np.count_nonzero(np.isnan(times)) != np.count_nonzero(nowhere):
+            return None
+        if not _count_from(stamp_ns, times, told):
+            return None
+        low, high = _span(times)
+        is_one = low == high and len(times) - np.count_nonzero(nowhere) > 1
+        return None if is_one or max(-low, high) > SWEEP_S_MAX else times.astype(np.float32)
 
     def _of_pair(self, stamp_ns: int) -> NDArray[np.float64] | None:
+        """Return (N,) seconds after the stamp, of two fields that make one time."""
         pair = next((pair for pair in PAIRS if self.fields.keys() >= set(pair)), None)
         if pair is None:
             return None
         parts = zip(pair, PAIRS[pair], strict=True)
         at_ns = sum(self.exact(name).astype(np.int64) * unit for name, unit in parts)
         return np.asarray((at_ns - stamp_ns) / NS_PER_S)
+
+
+def _count_from(stamp_ns: int, times: NDArray[np.float64], told: Column) -> bool:
+    """Change times (N,) to seconds after the stamp; False where their type cannot hold them.
+
+    Args:
+        stamp_ns: of the message, sensor's clock.
+        times: (N,) as they were told, NaN for points that are nowhere.
+        told: the same, of the type in which the message has them.
+    """
+    if told.dtype.kind != "f":
+        times /= NS_PER_S
+        return True
+    low, high = _span(times)
+    largest = max(-low, high)
+    if largest >= ABSOLUTE_S_MIN and told.dtype.itemsize < 8:
+        return False
+    if largest >= ABSOLUTE_NS_MIN:
+        times -= stamp_ns
+        times /= NS_PER_S
+    elif largest >= ABSOLUTE_S_MIN:
+        times -= stamp_ns / NS_PER_S
+    return True
+
+
+def _span(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the smallest and the largest value that are numbers, 0 of none."""
+    low, high = (reduce(values, initial=np.nan) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    return (0.0, 0.0) if np.isnan(low) else (float(low), float(high))
 
 
 def _is_far(values: Column) -> bool:
