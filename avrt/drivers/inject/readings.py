@@ -12,7 +12,7 @@
 | underflow | lidar | the times of a `share` of its points are UNDERFLOW_SECONDS off            |
 | ghosts  | radar   | it has `by` targets more, anywhere in front and at any speed              |
 
-Images come out decoded, as `rgb8`. What is no image any more stays as it is.
+Images come out decoded, as `rgb8`. What is no picture stays as it is: a broken one, and distances.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ UNDERFLOW_SECONDS = 2**32 / 1e9  # 32 bits of nanoseconds below zero
 def misread(payload: object, fault: Injection, rng: np.random.Generator) -> object:  # noqa: PLR0911
     """Return a payload with what a fault makes of it; one of another sensor as it is."""
     match payload, fault.kind:
-        case Image(), "fill":
-            return _drawn(np.full_like(payload.pixels(), round(fault.by)), payload)
-        case Image(), "cover":
-            return _covered(payload, fault.share)
+        case Image(), "fill" | "cover":
+            return _unseeing(payload, fault)
         case PointCloud(), "points":
             count = round(fault.by) if payload.count else 0
             return _kept(payload, np.resize(np.arange(payload.count), count))
@@ -62,14 +60,15 @@ def misread(payload: object, fault: Injection, rng: np.random.Generator) -> obje
             return payload
 
 
-def _covered(image: Image, share: float) -> Image:
-    pixels = image.pixels().copy()
-    pixels[round(len(pixels) * (1 - share)) :] = 0
-    return _drawn(pixels, image)
-
-
-def _drawn(pixels: NDArray[np.uint8], image: Image) -> Image:
-    """Return an image of these pixels, (height, width, 3) uint8 RGB."""
+def _unseeing(image: Image, fault: Injection) -> Image:
+    try:
+        pixels = image.pixels().copy()
+    except (OSError, ValueError):
+        return image
+    if fault.kind == "fill":
+        pixels[:] = round(fault.by)
+    else:
+        pixels[round(len(pixels) * (1 - fault.share)) :] = 0
     height_px, width_px, _ = pixels.shape
     return Image("rgb8", pixels.reshape(-1), width_px, height_px, image.info)
 
