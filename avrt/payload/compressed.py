@@ -39,6 +39,7 @@ MAGIC: Mapping[bytes, str] = {
 WORDS: Mapping[str, str] = {
     "jpeg": "jpeg", "jpg": "jpeg", "png": "png", "tiff": "tiff", "webp": "webp",
 }  # fmt: skip
+FORMATS = ("JPEG", "PNG", "TIFF", "WEBP")  # no more of Pillow's, some of which run programs
 DEPTH: Final = "compressedDepth"
 SUPPORTED = (
     f"jpeg, png, tiff, webp, {DEPTH} png or {DEPTH} rvl; the last two of 16UC1, mono16 or 32FC1"
@@ -148,7 +149,7 @@ def _layout_of(encoding: str) -> Layout | None:
 
 
 def _opened(data: NDArray[np.uint8]) -> PillowImage.Image:
-    return PillowImage.open(io.BytesIO(data.tobytes()))
+    return PillowImage.open(io.BytesIO(data.tobytes()), formats=FORMATS)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.decode import INFO, decode
-from avrt.logs.ros.types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE
+from avrt.logs.ros.types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE, SCAN
 from avrt.logs.writer import LogWriter
 from avrt.payload import CameraInfo, Image, PointCloud
 from avrt.payload.digest import digest_of
@@ -272,7 +272,7 @@ def test_a_type_or_encoding_that_is_not_read_is_refused(channel):
 
 @given(
     data=st.binary(max_size=200),
-    kind=st.sampled_from([CLOUD, COMPRESSED_IMAGE, IMAGE, CAMERA_INFO]),
+    kind=st.sampled_from([CLOUD, SCAN, COMPRESSED_IMAGE, IMAGE, CAMERA_INFO]),
 )
 def test_no_bytes_give_a_foreign_exception(data, kind):
     message = RawMessage(Channel(1, "/t", kind, "cdr"), 1, 1, 0, b"\0\1\0\0" + data)

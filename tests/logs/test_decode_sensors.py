@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
@@ -185,6 +187,40 @@ def test_a_scan_with_too_few_intensities_is_refused():
 def test_a_scan_that_no_scanner_makes_is_refused(given):
     with pytest.raises(InputError, match="expected beams that differ in angle, and a range"):
         read(scan([1.0, 2.0], **given), SCAN, "lidar")
+
+
+FLOATS = st.floats(width=32)
+
+
+@given(
+    ranges=st.lists(FLOATS, max_size=8),
+    numbers=st.tuples(*[FLOATS] * 4),
+    increment=FLOATS,
+)
+def test_every_point_of_a_scan_is_a_beam_within_range_or_the_scan_is_told(
+    ranges, numbers, increment
+):
+    first, step, least, most = numbers
+    message = scan(ranges, (), increment, first, step, (least, most))
+    try:
+        payload = read(message, SCAN, "lidar").payload
+    except InputError as error:
+        told = str(error)
+        assert told.startswith("/t at 99 ns: expected beams that differ in angle, and a range")
+        return
+    counted = [one for one in ranges if math.isfinite(one) and least <= one <= most]
+    assert payload.count == len(counted)
+    if counted and abs(first) < 1e3 and abs(step) < 1e2 and max(map(abs, counted)) < 1e18:
+        found = np.hypot(payload.xyz[:, 0], payload.xyz[:, 1])
+        assert found == pytest.approx(np.abs(counted), rel=1e-3, abs=1e-30)
+
+
+@given(data=st.data())
+def test_a_scan_that_is_cut_anywhere_is_told_with_topic_expected_and_found(data):
+    whole = bytes(STORE.serialize_cdr(scan([1.0, 2.0], [3, 4]), SCAN))
+    left = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(InputError, match=f"^/t at 99 ns: expected a {SCAN}, found {left} bytes"):
+        decode(RawMessage(Channel(1, "/t", SCAN, "cdr"), 99, 99, 0, whole[:left]), "lidar")
 
 
 def test_a_single_beam_needs_no_step_and_a_range_may_have_no_end():

@@ -1,5 +1,6 @@
 """Formats of compressed images: what they are taken for, what is refused, and what comes out."""
 
+import contextlib
 import io
 import struct
 
@@ -129,6 +130,29 @@ def test_a_broken_chunk_of_a_png_is_a_value_error():
     data[29] ^= 1
     with pytest.raises((OSError, ValueError)):
         opened("png", data).pixels()
+
+
+def test_pillows_other_formats_are_not_opened():
+    with pytest.raises(OSError, match="cannot identify"):
+        Image("jpeg", saved(RGB, "bmp")).pixels()
+
+
+ALTERED = {"jpeg": saved(RGB, "jpeg"), "png": saved(RGB), "webp": saved(RGB, "webp")}
+
+
+@given(
+    codec=st.sampled_from(list(ALTERED)),
+    places=st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), max_size=4),
+    left=st.integers(0, 10**6),
+)
+def test_no_altered_or_cut_picture_gives_a_foreign_exception(codec, places, left):
+    data = ALTERED[codec].copy()
+    for place, change in places:
+        data[place % len(data)] ^= change
+    image = Image(codec, data[: len(data) - left % len(data) // 2])
+    for call in (image.pixels, image.values, lambda: image.grey(4)):
+        with contextlib.suppress(OSError, ValueError):
+            assert call() is not None
 
 
 # Distances
