@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import SourceSpec
 
 TOPICS_SHOWN = 10
+RECTIFIED = "rect"  # in the name of a topic of rectified images, by ROS's convention
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +303,7 @@ class MergedLog:
         payload = decoded.payload
         if isinstance(payload, Image) and source.spec.info_topic is not None:
             payload = replace(payload, info=source.info)
-            if source.info is None:
-                what = f"no {source.spec.info_topic} was logged at or before it"
-                self._tell(raw, "info_missing", what)
+            self._tell_of_model(raw, source)
         if decoded.lost_times:
             what = (
                 "its points have one time for all, or times seconds away from its stamp: not used"
@@ -328,6 +327,16 @@ class MergedLog:
         source.raw_info = None
         source.delivered += 1
         return message
+
+    def _tell_of_model(self, raw: RawMessage, source: _Source) -> None:
+        """Tell of an image without a model, or of one that may not be as its model has it."""
+        info = source.info
+        if info is None:
+            what = f"no {source.spec.info_topic} was logged at or before it"
+            self._tell(raw, "info_missing", what)
+        elif info.lens is not None and RECTIFIED not in raw.topic:
+            what = f"a {info.lens.model} lens bends it unless it is rectified, as it is taken to be"
+            self._tell(raw, "lens", what)
 
     def _capture_ns(self, source: _Source, raw: RawMessage, decoded: Decoded) -> int:
         if not decoded.stamp_valid:
