@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def with_models(
     messages: Iterable[SourceMessage], cameras: Sequence[CameraSpec]
 ) -> Iterator[SourceMessage]:
-    """Yield every message; an image without a model gets that of its frame, if there is one."""
+    """Yield every message; an image without a model gets that of its frame, if there is one.
+
+    Zeros are what drivers send of a camera that nobody calibrated: they are no model.
+    """
     infos = {
         camera.frame: CameraInfo(
             camera.width_px, camera.height_px, np.array(camera.projection).reshape(3, 4)
@@ -28,7 +31,11 @@ def with_models(
     }
     for message in messages:
         payload = message.payload
-        if isinstance(payload, Image) and payload.info is None and message.frame in infos:
+        if isinstance(payload, Image) and not _is_known(payload) and message.frame in infos:
             yield replace(message, payload=replace(payload, info=infos[message.frame]))
         else:
             yield message
+
+
+def _is_known(image: Image) -> bool:
+    return image.info is not None and bool(image.info.projection.any())

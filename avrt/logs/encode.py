@@ -36,7 +36,7 @@ from avrt.logs.ros.types import (
     known_types,
 )
 from avrt.logs.truth import truth_message
-from avrt.payload import CameraInfo, Fix, Image, Imu, PointCloud, Speed, Targets
+from avrt.payload import CameraInfo, Fix, Image, Imu, Lens, PointCloud, Speed, Targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.payload import Truth
+    from avrt.payload.cloud import Coordinates
 
     Pose = tuple[float, float, float, float, float, float, float]
 
@@ -62,8 +63,7 @@ class Encoder(ABC):
         """
         match payload:
             case PointCloud() as cloud:
-                xyz, intensity, times = cloud.xyz, cloud.intensity, cloud.seconds
-                self.add_cloud(topic, frame, stamp_ns, xyz, intensity, seconds=times, log_ns=log_ns)
+                self._add_sweep(topic, header(stamp_ns, frame), cloud, log_ns)
             case Image() as image:
                 self.add_image(topic, frame, stamp_ns, image, log_ns=log_ns)
             case CameraInfo() as info:
@@ -85,7 +85,7 @@ class Encoder(ABC):
         topic: str,
         frame: str,
         stamp_ns: int,
-        xyz: NDArray[np.float32],
+        xyz: Coordinates,
         intensity: NDArray[np.float32] | None = None,
         *,
         seconds: NDArray[np.float32] | None = None,
@@ -102,9 +102,9 @@ class Encoder(ABC):
             seconds: (N,) when each point was measured, after the stamp, or None.
             log_ns: when it was recorded.
         """
-        rows = cloud_rows(PointCloud(xyz, intensity, seconds))
-        message = cloud_message(header(stamp_ns, frame), rows)
-        self._add(topic, CLOUD, message, stamp_ns if log_ns is None else log_ns)
+        cloud = PointCloud(xyz, intensity, seconds)
+        at_ns = stamp_ns if log_ns is None else log_ns
+        self._add_sweep(topic, header(stamp_ns, frame), cloud, at_ns)
 
     def add_jpeg(
         self, topic: str, frame: str, stamp_ns: int, jpeg: bytes, *, log_ns: int | None = None
@@ -125,14 +125,13 @@ class Encoder(ABC):
             )
             self._add(topic, COMPRESSED_IMAGE, message, at_ns)
             return
-        row = image.data.size // image.height_px
         raw = ros.sensor_msgs__msg__Image(
             header(stamp_ns, frame),
             image.height_px,
             image.width_px,
             image.encoding,
             0,
-            row,
+            image.row_bytes,
             image.data,
         )
         self._add(topic, IMAGE, raw, at_ns)
@@ -140,15 +139,18 @@ class Encoder(ABC):
     def add_camera_info(
         self, topic: str, frame: str, stamp_ns: int, info: CameraInfo, *, log_ns: int | None = None
     ) -> None:
-        """Add the model of a rectified camera."""
+        """Add the model of a camera."""
+        lens = info.lens
+        if lens is None:
+            lens = Lens("plumb_bob", np.zeros(5), info.projection[:, :3], np.eye(3))
         message = ros.sensor_msgs__msg__CameraInfo(
             header=header(stamp_ns, frame),
             height=info.height_px,
             width=info.width_px,
-            distortion_model="plumb_bob",
-            d=np.zeros(5),
-            k=info.projection[:, :3].ravel(),
-            r=np.eye(3).ravel(),
+            distortion_model=lens.model,
+            d=lens.coefficients,
+            k=lens.matrix.ravel(),
+            r=lens.rectification.ravel(),
             p=info.projection.ravel(),
             binning_x=0,
             binning_y=0,
@@ -232,6 +234,11 @@ class Encoder(ABC):
         self, topic: str, type_name: str, log_ns: int, data: bytes, *, encoding: str = "cdr"
     ) -> None:
         """Take bytes as they are, under a type of ROS 2 that `rosbags` knows."""
+
+    def _add_sweep(
+        self, topic: str, head: ros.std_msgs__msg__Header, cloud: PointCloud, log_ns: int
+    ) -> None:
+        self._add(topic, CLOUD, cloud_message(head, cloud_rows(cloud), cloud.rows), log_ns)
 
     def _add(self, topic: str, type_name: str, message: object, log_ns: int) -> None:
         data = self._store.serialize_cdr(message, type_name)

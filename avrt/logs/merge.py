@@ -19,13 +19,13 @@ together in memory; nothing else is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from avrt.errors import DamagedInputError, InputError, SpecError, did_you_mean
-from avrt.logs.clock_map import ClockMap
 from avrt.logs.decode import INFO, Payload, decode, why_unreadable
+from avrt.logs.log_source import LogSource
 from avrt.logs.log_time import simultaneous
 from avrt.logs.passes import Pass
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, refusal
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import SourceSpec
 
 TOPICS_SHOWN = 10
+RECTIFIED = "rect"  # in the name of a topic of rectified images, by ROS's convention
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,31 +84,6 @@ class TopicCount:
     unread: int
 
 
-@dataclass(slots=True)
-class _Source:
-    spec: SourceSpec
-    order: int
-    clocks: dict[str, ClockMap] = field(default_factory=dict)
-    epoch: int = 0
-    delivered: int = 0
-    info: CameraInfo | None = None
-    raw_info: RawMessage | None = None
-
-    def clock_of(self, writer: str) -> ClockMap:
-        """Return the clock of one of those that write to its topic; most topics have one."""
-        if writer not in self.clocks:
-            epoch = max((clock.epoch for clock in self.clocks.values()), default=self.epoch)
-            self.clocks[writer] = ClockMap(self.spec.clock_offset_ns, self.spec.period_ns, epoch)
-        return self.clocks[writer]
-
-    def begin_anew(self) -> None:
-        """Forget the clocks and the camera model of the pass before."""
-        epochs = [clock.epoch for clock in self.clocks.values()]
-        self.epoch = max(epochs, default=self.epoch) + 1
-        self.clocks.clear()
-        self.info = None
-
-
 class MergedLog:
     """The messages of a pipeline's sources, `loops` times over, in order."""
 
@@ -147,10 +123,10 @@ class MergedLog:
         self._delivered: dict[str, int] = {}
         self._lost: dict[str, int] = {}
         self._ended = False
-        self._sources: dict[str, list[_Source]] = {}
-        self._camera_infos: dict[str, list[_Source]] = {}
+        self._sources: dict[str, list[LogSource]] = {}
+        self._camera_infos: dict[str, list[LogSource]] = {}
         for order, spec in enumerate(sources):
-            self._add(_Source(spec, order))
+            self._add(LogSource(spec, order))
         self._zero_ns: int | None = None
         self._begins_ns: int | None = None
         self._pass = Pass()
@@ -198,7 +174,7 @@ class MergedLog:
             yield self._first
         yield from self._stream
 
-    def _add(self, source: _Source) -> None:
+    def _add(self, source: LogSource) -> None:
         spec = source.spec
         if spec.topic is None:
             what = "a source without a topic cannot be read from a log; add its 'topic'"
@@ -312,7 +288,7 @@ class MergedLog:
             raise DamagedInputError(why, place, sum(self._delivered.values()))
 
     def _deliver(
-        self, raw: RawMessage, sources: Sequence[_Source]
+        self, raw: RawMessage, sources: Sequence[LogSource]
     ) -> Iterator[tuple[int, SourceMessage]]:
         """Yield (order, message) for each source of a message; it is decoded once for each kind."""
         decoded = {kind: self._decode(raw, kind) for kind in {s.spec.type: None for s in sources}}
@@ -356,17 +332,17 @@ class MergedLog:
             return raw
         return replace(raw, log_ns=raw.log_ns + shift_ns, publish_ns=raw.publish_ns + shift_ns)
 
-    def _stamp(self, source: _Source, raw: RawMessage, decoded: Decoded) -> SourceMessage:
+    def _stamp(self, source: LogSource, raw: RawMessage, decoded: Decoded) -> SourceMessage:
         if self._zero_ns is None:
             self._zero_ns = raw.log_ns
         payload = decoded.payload
         if isinstance(payload, Image) and source.spec.info_topic is not None:
             payload = replace(payload, info=source.info)
-            if source.info is None:
-                what = f"no {source.spec.info_topic} was logged at or before it"
-                self._tell(raw, "info_missing", what)
+            self._tell_of_model(raw, source)
         if decoded.lost_times:
-            what = "its points have times that lie seconds away from its stamp; they are not used"
+            what = (
+                "its points have one time for all, or times seconds away from its stamp: not used"
+            )
             self._tell(raw, "point_times", what)
         start_ns = self._pass.shift_ns - self._zero_ns
         clock = source.clock_of(raw.channel.writer)
@@ -388,6 +364,16 @@ class MergedLog:
         source.raw_info = None
         source.delivered += 1
         return message
+
+    def _tell_of_model(self, raw: RawMessage, source: LogSource) -> None:
+        """Tell of an image without a model, or of one that may not be as its model has it."""
+        info = source.info
+        if info is None:
+            what = f"no {source.spec.info_topic} was logged at or before it"
+            self._tell(raw, "info_missing", what)
+        elif info.lens is not None and RECTIFIED not in raw.topic:
+            what = f"a {info.lens.model} lens bends it unless it is rectified, as it is taken to be"
+            self._tell(raw, "lens", what)
 
     def _capture_ns(self, clock: ClockMap, raw: RawMessage, decoded: Decoded) -> int:
         if not decoded.stamp_valid:

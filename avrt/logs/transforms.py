@@ -22,11 +22,11 @@ from avrt.logs.ros.types import TRANSFORMS
 from avrt.model.frames import SAME_DEGREES, SAME_METRES, Matrix, TransformSpec, apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rosbags.typesys.stores import ros2_jazzy as ros
 
-    from avrt.logs.raw import RawMessage
+    from avrt.logs.raw import RawMessage, TopicInfo
     from avrt.logs.reader import LogReader
 
 KEY = ("calibration", "tf")
@@ -120,13 +120,20 @@ def _check(reader: LogReader, topics: Sequence[str]) -> None:
     infos = reader.topics()
     for topic in topics:
         if topic not in infos:
-            what = f"the log has no topic {topic!r}; {did_you_mean(topic, infos)}"
+            what = f"the log has no topic {topic!r}; {_remedy(topic, infos)}"
             raise refusal(what, KEY, reader.anomalies)
         info = infos[topic]
         if info.type != TRANSFORMS or info.encoding != "cdr":
             found = f"{info.type or 'no type'} in encoding {info.encoding!r}"
             what = f"expected {topic} to be of {TRANSFORMS}, found {found}"
             raise refusal(what, KEY, reader.anomalies)
+
+
+def _remedy(topic: str, infos: Mapping[str, TopicInfo]) -> str:
+    """Return the nearest topic of transforms, or what to do without."""
+    found = [name for name, info in infos.items() if info.type == TRANSFORMS]
+    near = did_you_mean(topic, found) if found else "it has no transforms"
+    return f"{near}; what no transform tells is said in calibration.frames"
 
 
 def _transforms(raw: RawMessage) -> Iterator[tuple[str, str, Matrix | None]]:

@@ -21,6 +21,7 @@ Matrix = tuple[float, ...]
 
 TURN_ERROR_MAX = 1e-3  # what rounding to a few digits leaves of a rotation
 SAME_METRES, SAME_DEGREES = 0.001, 0.1  # closer transforms are the same, written differently
+STATIC = "/tf_static"  # where ROS tells what does not move
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
@@ -86,7 +87,10 @@ class Frames:
     def __init__(self, transforms: Iterable[TransformSpec] = ()) -> None:
         """Take transforms of which no two relate the same frames."""
         self._neighbours: dict[str, dict[str, Matrix]] = {}
+        self._told_by: list[str] = []
         for one in transforms:
+            if one.origin and one.origin not in self._told_by:
+                self._told_by.append(one.origin)
             self._neighbours.setdefault(one.child, {})[one.parent] = one.matrix
             self._neighbours.setdefault(one.parent, {})[one.child] = inverted(one.matrix)
 
@@ -126,8 +130,17 @@ class Frames:
         unknown = next((name for name in (source, target) if name not in self._neighbours), None)
         if unknown is not None:
             near = did_you_mean(unknown, self._neighbours)
-            return f"{what}: no transform has {unknown!r}; {near}"
-        return f"{what}: {source!r} leads to {', '.join(reached[1:])} only"
+            return f"{what}: no transform has {unknown!r}; {near}{self._remedy()}"
+        return f"{what}: {source!r} leads to {', '.join(reached[1:])} only{self._remedy()}"
+
+    def _remedy(self) -> str:
+        """Return what to do where transforms of a log do not say where its sensors are."""
+        if not any(origin.endswith("/tf") for origin in self._told_by):
+            return ""
+        if any(origin.endswith(STATIC) for origin in self._told_by):
+            return ""
+        told = ", ".join(self._told_by)
+        return f"; told by {told}, none by {STATIC}: say where sensors are in calibration.frames"
 
 
 def composed(first: Matrix, second: Matrix) -> Matrix:

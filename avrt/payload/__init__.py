@@ -5,7 +5,7 @@ z forward, x right, y down. Shape letters: N points or objects, S samples of a t
 """
 
 from avrt.payload.cloud import PointCloud
-from avrt.payload.image import CameraInfo, Image, ImageBoxes, ImageDetections, RoadMask
+from avrt.payload.image import CameraInfo, Image, ImageBoxes, ImageDetections, Lens, RoadMask
 from avrt.payload.motion import EgoMotion, Fix, Imu, Speed
 from avrt.payload.objects import Box, Detection, Detections, SensorUse, Track, Tracks
 from avrt.payload.plan import Plan, PlanCause
@@ -23,6 +23,7 @@ __all__ = [
     "ImageBoxes",
     "ImageDetections",
     "Imu",
+    "Lens",
     "Plan",
     "PlanCause",
     "PointCloud",

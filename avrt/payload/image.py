@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from PIL import Image as PillowImage
+from avrt.payload import compressed, layout
+from avrt.payload.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    from avrt.payload.layout import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """How the image of a camera is bent before it is rectified (`sensor_msgs/CameraInfo`).
+
+    Attributes:
+        model: "plumb_bob", "rational_polynomial", "equidistant", or what the driver calls it.
+        coefficients: (D,) float64, in the order of the model.
+        matrix: (3, 3) float64, pixels: K, of the image as it was taken, whole and not binned.
+        rectification: (3, 3) float64: R, from the optical frame to the rectified one.
+    """
+
+    model: str
+    coefficients: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+    rectification: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +38,26 @@ class CameraInfo:
 
     Attributes:
         width_px, height_px: image size; 0 where it is not told.
-        projection: (3, 4) float64, pixels: P of sensor_msgs/CameraInfo, from the optical frame.
+        projection: (3, 4) float64, pixels: P of sensor_msgs/CameraInfo, from the optical frame, of
+            the part of the image that is sent and binned as it is.
+        lens: how the image is bent before it is rectified; None where it is not.
     """
 
     width_px: int
     height_px: int
     projection: NDArray[np.float64]
+    lens: Lens | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One camera image, compressed (`encoding` "jpeg", "png") or raw ("rgb8", "bgr8", "mono8").
+    """One camera image, compressed or raw.
 
     Attributes:
-        data: (B,) uint8 of the encoded image; a view of the message.
+        encoding: of a raw image one of `layout.LAYOUTS` ("rgb8", "mono16", "32FC1"); of a
+            compressed one as `compressed` has it ("jpeg", "bayer_rggb8; png").
+        data: (B,) uint8 of the encoded image, rows without padding, numbers little-endian; mostly a
+            view of the message.
         width_px, height_px: size of a raw image; 0 for a compressed one until it is decoded.
         info: the camera model, where the log has one.
     """
@@ -48,16 +73,25 @@ class Image:
 
         Raises:
             OSError: the data is no image that Pillow reads, or it is cut off.
-            ValueError: a raw image's size does not fit its data.
+            ValueError: it is broken, a raw image's size does not fit it, or it holds distances.
         """
-        if self.encoding in {"rgb8", "bgr8"}:
-            rgb = self.data.reshape(self.height_px, self.width_px, 3)
-            return rgb if self.encoding == "rgb8" else rgb[..., ::-1]
-        if self.encoding == "mono8":
-            grey = self.data.reshape(self.height_px, self.width_px, 1)
-            return np.broadcast_to(grey, (self.height_px, self.width_px, 3))
-        with PillowImage.open(io.BytesIO(self.data.tobytes())) as picture:
-            return np.asarray(picture.convert("RGB"))
+        raw = LAYOUTS.get(self.encoding)
+        if raw is None:
+            return compressed.rgb(self.encoding, self.data)
+        return layout.rgb(raw, self.data, self.width_px, self.height_px)
+
+    def values(self) -> Values:
+        """Decode an image of one number a pixel, (height, width): grey levels or distances.
+
+        uint8 or uint16 grey levels, uint16 millimetres, or float32 metres, as the encoding says.
+
+        Raises:
+            OSError, ValueError: likewise; or it has colours.
+        """
+        raw = LAYOUTS.get(self.encoding)
+        if raw is None:
+            return compressed.values(self.encoding, self.data)
+        return layout.values(raw, self.data, self.width_px, self.height_px)
 
     def grey(self, side_px: int) -> tuple[NDArray[np.uint8], int]:
         """Return (h, w) uint8 grey levels of a sample of the pixels, and how many pixels there are.
@@ -66,21 +100,24 @@ class Image:
         colours are taken by their green part; a JPEG is decoded no larger than it takes.
 
         Raises:
-            OSError, ValueError, SyntaxError: the data is no image, or it is cut off.
+            OSError, ValueError: the data is no image, or it is cut off.
         """
-        if self.encoding in {"rgb8", "bgr8", "mono8"}:
-            channels = 1 if self.encoding == "mono8" else 3
-            raw = self.data.reshape(self.height_px, self.width_px, channels)
-            return _sample(raw[..., channels // 2], side_px), self.width_px * self.height_px
-        with PillowImage.open(io.BytesIO(self.data.tobytes())) as picture:
-            size = picture.width * picture.height
-            picture.draft("L", (side_px, side_px))
-            return _sample(np.asarray(picture.convert("L")), side_px), size
+        raw = LAYOUTS.get(self.encoding)
+        if raw is None:
+            levels, size = compressed.grey(self.encoding, self.data, side_px)
+        else:
+            levels = layout.grey(raw, self.data, self.width_px, self.height_px)
+            size = self.width_px * self.height_px
+        step = max(1, min(levels.shape) // side_px)
+        return levels[::step, ::step], size
 
-
-def _sample(grey: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
-    step = max(1, min(grey.shape) // side_px)
-    return grey[::step, ::step]
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes a row of a raw image has."""
+        raw = LAYOUTS.get(self.encoding)
+        if raw is None:
+            return self.data.size // max(1, self.height_px)
+        return raw.row_bytes(self.width_px)
 
 
 @dataclass(frozen=True, slots=True)

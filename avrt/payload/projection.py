@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.frames import Matrix
+    from avrt.payload.cloud import Coordinates
     from avrt.payload.objects import Box, Track, Tracks
 
 NEAR_PLANE = 0.5  # metres in front of the lens
@@ -35,12 +36,12 @@ EDGES = np.array(
 )
 
 
-def moved(xyz: NDArray[np.float32], matrix: Matrix) -> NDArray[np.float32]:
-    """Return points in another frame, (N, 3) float32, metres; the same ones for the identity."""
+def moved(xyz: Coordinates, matrix: Matrix) -> Coordinates:
+    """Return points in another frame, (N, 3) of their type, metres; the same for the identity."""
     if matrix == IDENTITY:
         return xyz
-    placed = np.array(matrix, np.float32).reshape(3, 4)
-    return np.asarray(xyz @ placed[:, :3].T + placed[:, 3])
+    placed = np.array(matrix, xyz.dtype).reshape(3, 4)
+    return np.asarray(np.matmul(xyz, placed[:, :3].T) + placed[:, 3])
 
 
 def seen_from(projection: NDArray[np.float64], matrix: Matrix) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.guard import GuardSpec
+    from avrt.payload.cloud import Coordinates
 
 STRIDE = 97
 POINTS_SEEN, POINTS_LEAST = 5000, 360
@@ -40,7 +41,8 @@ class Content:
     """One payload in numbers.
 
     Attributes:
-        size: its points, targets or pixels; 1 where it has none of them.
+        size: its points, targets or pixels, cells of an organised cloud without a point left out;
+            1 where it has none of them.
         nonfinite: points or targets that are no numbers, points of no time (none is further than
             SWEEP_SECONDS from the stamp), or 1 of a reading that is no number.
         fingerprint: equal where the content is equal to the bit; None where nothing is in it.
@@ -101,11 +103,12 @@ def _of_cloud(cloud: PointCloud, spec: GuardSpec) -> Content:
     with np.errstate(invalid="ignore"):  # infinite either way
         total = np.sum(xyz, dtype=np.float64)
     is_sound = np.isfinite(total) and bool(np.all(_timely(cloud)))
-    nonfinite = 0 if is_sound else cloud.count - int(np.count_nonzero(_measured(cloud)))
+    size = cloud.count if is_sound else cloud.count - _empty_cells(cloud)
+    nonfinite = 0 if is_sound else size - int(np.count_nonzero(_measured(cloud)))
     fingerprint = _fingerprint(xyz) if cloud.count else None
     counted = spec.covered and cloud.count >= POINTS_LEAST
     return Content(
-        cloud.count,
+        size,
         nonfinite,
         fingerprint,
         sectors=_sectors(xyz) if counted else None,
@@ -113,7 +116,15 @@ def _of_cloud(cloud: PointCloud, spec: GuardSpec) -> Content:
     )
 
 
-def _sectors(xyz: NDArray[np.float32]) -> int:
+def _empty_cells(cloud: PointCloud) -> int:
+    """Return how many cells of an organised cloud have no point: NaN is the word for that there."""
+    if cloud.rows == 1:
+        return 0
+    x, y, z = cloud.xyz.T
+    return int(np.count_nonzero(np.isnan(x) & np.isnan(y) & np.isnan(z)))
+
+
+def _sectors(xyz: Coordinates) -> int:
     """Return in how many directions a sample of the points lies."""
     sample = xyz[:: 1 + len(xyz) // POINTS_SEEN]
     with np.errstate(invalid="ignore"):  # NaN is in no direction
@@ -136,7 +147,7 @@ def _is_mended(content: Content, spec: GuardSpec) -> bool:
     return 0 < content.share_nonfinite <= spec.nonfinite
 
 
-def _finite(positions: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _finite(positions: Coordinates) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(positions).all(axis=1))
 
 
@@ -228,7 +239,7 @@ def _of_small(payload: object) -> Content:
     return Content(nonfinite=int(not is_number), fingerprint=zlib.crc32(data) if data else None)
 
 
-def _fingerprint(array: NDArray[np.float32] | NDArray[np.uint8]) -> int:
+def _fingerprint(array: Coordinates | NDArray[np.uint8]) -> int:
     """Return a number that is equal for equal arrays: of all of it, or of a sample of its rows."""
     sample = array if array.nbytes <= WHOLE_BYTES else array[::STRIDE]
     return zlib.crc32(sample.tobytes(), len(array) & 0xFFFFFFFF)

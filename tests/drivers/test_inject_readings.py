@@ -134,6 +134,13 @@ def test_readings_of_other_sensors_stay_as_they_are(kind, image, cloud, targets)
         assert changed == (payload is own)
 
 
+@pytest.mark.parametrize("kind", ["fill", "cover"])
+@pytest.mark.parametrize("encoding", ["png", "16UC1"])
+def test_what_is_no_picture_stays_as_it_is(kind, encoding):
+    given = Image(encoding, np.zeros(8, np.uint8), 2, 2)
+    assert made(given, kind, by=7.0, share=0.5) is given
+
+
 def test_without_times_there_are_none_to_spoil(cloud):
     bare = PointCloud(cloud.xyz)
     assert made(bare, "shuffle").seconds is None

@@ -37,6 +37,12 @@ def test_only_an_image_of_that_frame_without_a_model_gets_it():
     assert others == given[1:]
 
 
+def test_zeros_of_a_camera_that_is_not_calibrated_are_no_model():
+    none = CameraInfo(640, 480, np.zeros((3, 4)))
+    (found,) = with_models([message(replace(IMAGE, info=none), "front")], [MODEL])
+    assert found.payload.info.projection.any()
+
+
 def test_a_stage_finds_the_model_of_its_pipeline(tmp_path):
     from avrt.logs.writer import LogWriter  # noqa: PLC0415
 

@@ -11,8 +11,10 @@ from rosbags.typesys.stores import ros2_jazzy as ros
 from avrt.errors import InputError
 from avrt.logs import Channel, RawMessage, open_log
 from avrt.logs.decode import INFO, decode
-from avrt.logs.ros.types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE
+from avrt.logs.ros.types import CAMERA_INFO, CLOUD, COMPRESSED_IMAGE, IMAGE, SCAN
+from avrt.logs.writer import LogWriter
 from avrt.payload import CameraInfo, Image, PointCloud
+from avrt.payload.digest import digest_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 KINDS = {CLOUD: "lidar", COMPRESSED_IMAGE: "camera", IMAGE: "camera", CAMERA_INFO: INFO}
@@ -134,7 +136,10 @@ def test_a_raw_image_loses_the_padding_of_its_rows():
 
 @pytest.mark.parametrize(
     ("encoding", "size", "expected"),
-    [("rgb8", 15, "2 rows of 8 bytes, .* found 15 bytes"), ("yuv422", 16, "found 'yuv422'")],
+    [
+        ("rgb8", 15, "2 rows of 8 bytes, .* found 15 bytes"),
+        ("8UC3", 16, "expected an image in rgb8, .*, found '8UC3'"),
+    ],
 )
 def test_a_raw_image_that_does_not_fit_is_refused(encoding, size, expected):
     data = np.zeros(size, np.uint8)
@@ -163,6 +168,79 @@ def test_camera_info_gives_size_and_projection(little_endian):
     assert isinstance(payload, CameraInfo)
     assert (payload.width_px, payload.height_px) == (640, 480)
     assert payload.projection.tolist() == p.reshape(3, 4).tolist()
+
+
+def camera_info(model="plumb_bob", d=(), **changed):
+    """Return a CameraInfo of 640 x 480 whose lens has these coefficients."""
+    k = np.array([400.0, 0, 320, 0, 410, 240, 0, 0, 1])
+    p = np.array([380.0, 0, 330, -38, 0, 390, 250, 0, 0, 0, 1, 0])
+    roi = ros.sensor_msgs__msg__RegionOfInterest(
+        changed.get("x", 0), changed.get("y", 0), changed.get("high", 0), changed.get("wide", 0),
+        do_rectify=False,
+    )  # fmt: skip
+    return ros.sensor_msgs__msg__CameraInfo(
+        HEADER, 480, 640, model, np.array(d, float), changed.get("k", k), np.eye(3).ravel(),
+        changed.get("p", p), changed.get("x_bin", 0), changed.get("y_bin", 0), roi,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [
+        ("plumb_bob", 5), ("plumb_bob", 4), ("rational_polynomial", 8), ("equidistant", 4),
+        ("a driver's own", 3),
+    ],
+)  # fmt: skip
+def test_camera_info_gives_the_lens(model, count):
+    payload = read(raw(camera_info(model, range(1, 1 + count)), CAMERA_INFO)).payload
+    assert payload.lens.model == model
+    assert payload.lens.coefficients.tolist() == [1, 2, 3, 4, 5, 6, 7, 8][:count]
+    assert payload.lens.matrix[0].tolist() == [400, 0, 320]
+    assert payload.lens.rectification.tolist() == np.eye(3).tolist()
+    assert payload.projection[0].tolist() == [380, 0, 330, -38]
+
+
+@pytest.mark.parametrize("d", [(), (0.1, 0.2, 0.3, 0.4)])
+def test_a_camera_model_that_is_written_again_reads_the_same(d, tmp_path):
+    info = read(raw(camera_info("equidistant", d), CAMERA_INFO)).payload
+    with LogWriter(tmp_path / "log.mcap") as log:
+        log.add_camera_info("/info", "camera", 1, info)
+    with open_log(tmp_path / "log.mcap") as log:
+        (found,) = [read(message).payload for message in log.messages()]
+    assert digest_of(found) == digest_of(info)
+
+
+@pytest.mark.parametrize("d", [(), np.zeros(5), np.zeros(4)])
+def test_a_lens_of_zeros_bends_nothing(d):
+    assert read(raw(camera_info(d=d), CAMERA_INFO)).payload.lens is None
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (camera_info("plumb_bob", range(8)), "4 or 5 coefficients of a plumb_bob lens, found 8"),
+        (camera_info("rational_polynomial", range(5)), "8 or 12 or 14 coefficients .*, found 5"),
+        (camera_info("equidistant", range(5)), "4 coefficients of a equidistant lens, found 5"),
+        (camera_info(d=[np.nan] * 5), "finite numbers in P, K, R and D"),
+        (camera_info(p=np.full(12, np.inf)), "finite numbers in P, K, R and D"),
+    ],
+)
+def test_a_camera_model_that_contradicts_itself_is_refused(message, told):
+    with pytest.raises(InputError, match=f"^/t at 99 ns: expected {told}"):
+        read(raw(message, CAMERA_INFO))
+
+
+def test_the_model_is_that_of_the_part_of_the_image_that_is_sent():
+    part = {"x": 100, "y": 50, "wide": 400, "high": 200, "x_bin": 2, "y_bin": 4}
+    payload = read(raw(camera_info(**part), CAMERA_INFO)).payload
+    whole = read(raw(camera_info(), CAMERA_INFO)).payload
+    assert (payload.width_px, payload.height_px) == (200, 50)
+    point = np.array([2.0, -1.0, 9.0, 1.0])
+    (u, v), (x, y) = (
+        (seen[:2] / seen[2]).tolist()
+        for seen in (payload.projection @ point, whole.projection @ point)
+    )
+    assert (u, v) == pytest.approx(((x - 100) / 2, (y - 50) / 4))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +272,7 @@ def test_a_type_or_encoding_that_is_not_read_is_refused(channel):
 
 @given(
     data=st.binary(max_size=200),
-    kind=st.sampled_from([CLOUD, COMPRESSED_IMAGE, IMAGE, CAMERA_INFO]),
+    kind=st.sampled_from([CLOUD, SCAN, COMPRESSED_IMAGE, IMAGE, CAMERA_INFO]),
 )
 def test_no_bytes_give_a_foreign_exception(data, kind):
     message = RawMessage(Channel(1, "/t", kind, "cdr"), 1, 1, 0, b"\0\1\0\0" + data)

@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
@@ -56,6 +58,10 @@ AFTER = [0.0, 0.025, 0.05]
     [
         ("t", "<u4", [0, 25_000_000, 50_000_000]),
         ("offset_time", "<u4", [0, 25_000_000, 50_000_000]),
+        ("time_offset_ns", "<i4", [0, 25_000_000, 50_000_000]),
+        ("point_time_offset", "<u4", [0, 25_000_000, 50_000_000]),
+        ("ts", "<f4", AFTER),
+        ("stamps", "<f8", AFTER),
         ("time", "<f4", AFTER),
         ("time_stamp", "<f8", AFTER),
         ("timestamp", "<f8", [STAMP_NS / 1e9 + s for s in AFTER]),
@@ -75,6 +81,69 @@ def test_times_that_are_none_of_the_sweep_are_told_and_not_used(values):
     decoded = cloud({**at([1, 2, 3], [0, 0, 0]), "timestamp": ("<f8", values)})
     assert decoded.payload.seconds is None
     assert decoded.lost_times
+
+
+@pytest.mark.parametrize("value", [0.0, 0.05, STAMP_NS / 1e9])
+def test_one_time_for_all_points_is_told_and_not_used(value):
+    decoded = cloud({**at([1, 2, 3], [0, 0, 0]), "timestamp": ("<f8", [value] * 3)})
+    assert decoded.payload.seconds is None
+    assert decoded.lost_times
+
+
+def test_a_single_point_has_its_time():
+    decoded = cloud({**at([1], [0]), "time": ("<f4", [0.05])})
+    assert decoded.payload.seconds == pytest.approx([0.05])
+    assert not decoded.lost_times
+
+
+@pytest.mark.parametrize("nowhere", [NAN, math.inf])
+@pytest.mark.parametrize("value", [NAN, 0.0, 1e300])
+def test_the_time_of_a_point_that_is_nowhere_does_not_matter(nowhere, value):
+    times = [STAMP_NS / 1e9, value, STAMP_NS / 1e9 + 0.05]
+    decoded = cloud({**at([1, nowhere, 3], [0, 0, 0]), "timestamp": ("<f8", times)})
+    assert decoded.payload.seconds == pytest.approx([0.0, NAN, 0.05], abs=1e-6, nan_ok=True)
+    assert not decoded.lost_times
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (("lidar_sec", "lidar_nsec"), lambda ns: (ns // 10**9, ns % 10**9)),
+        (("t_lo", "t_hi"), lambda ns: (ns & 0xFFFFFFFF, ns >> 32)),
+    ],
+)
+def test_two_fields_that_make_one_time_are_put_together(names, parts):
+    at_ns = np.array([STAMP_NS + round(s * 1e9) for s in AFTER])
+    columns = {name: ("<u4", part) for name, part in zip(names, parts(at_ns), strict=True)}
+    decoded = cloud({**at([1, 2, 3], [0, 0, 0]), **columns})
+    assert decoded.payload.seconds == pytest.approx(AFTER, abs=1e-9)
+    lost = cloud({**at([1, 2, 3], [0, 0, 0]), **{name: ("<u4", [0, 1, 2]) for name in names}})
+    assert lost.payload.seconds is None
+    assert lost.lost_times
+
+
+def test_a_point_of_no_range_was_not_measured():
+    columns = {"range": ("<u4", [0, 1000, 2000]), "t": ("<u4", [0, 10, 20])}
+    payload = cloud({**at([0, 1, 2], [0, 0, 0]), **columns}).payload
+    assert payload.xyz[:, 0] == pytest.approx([NAN, 1, 2], nan_ok=True)
+    assert payload.seconds == pytest.approx([NAN, 1e-8, 2e-8], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "x", "expected"),
+    [
+        ("<f8", [1.1, 8191.9], np.float32),
+        ("<f8", [1.1, math.inf], np.float32),
+        ("<f8", [1.1, 8193.001], np.float64),
+        ("<i4", [1, 5_412_345], np.float64),
+        ("<f4", [1, 5_412_345], np.float32),
+        ("<i2", [1, 30_000], np.float32),
+    ],
+)
+def test_a_place_that_float32_does_not_tell_to_a_millimetre_is_float64(dtype, x, expected):
+    payload = cloud({**at([0, 0], [0, 0]), "x": (dtype, x)}).payload
+    assert payload.xyz.dtype == expected
+    assert payload.xyz[:, 0].tolist() == np.array(x, expected).tolist()
 
 
 def test_points_without_times_have_none():
@@ -118,6 +187,40 @@ def test_a_scan_with_too_few_intensities_is_refused():
 def test_a_scan_that_no_scanner_makes_is_refused(given):
     with pytest.raises(InputError, match="expected beams that differ in angle, and a range"):
         read(scan([1.0, 2.0], **given), SCAN, "lidar")
+
+
+FLOATS = st.floats(width=32)
+
+
+@given(
+    ranges=st.lists(FLOATS, max_size=8),
+    numbers=st.tuples(*[FLOATS] * 4),
+    increment=FLOATS,
+)
+def test_every_point_of_a_scan_is_a_beam_within_range_or_the_scan_is_told(
+    ranges, numbers, increment
+):
+    first, step, least, most = numbers
+    message = scan(ranges, (), increment, first, step, (least, most))
+    try:
+        payload = read(message, SCAN, "lidar").payload
+    except InputError as error:
+        told = str(error)
+        assert told.startswith("/t at 99 ns: expected beams that differ in angle, and a range")
+        return
+    counted = [one for one in ranges if math.isfinite(one) and least <= one <= most]
+    assert payload.count == len(counted)
+    if counted and abs(first) < 1e3 and abs(step) < 1e2 and max(map(abs, counted)) < 1e18:
+        found = np.hypot(payload.xyz[:, 0], payload.xyz[:, 1])
+        assert found == pytest.approx(np.abs(counted), rel=1e-3, abs=1e-30)
+
+
+@given(data=st.data())
+def test_a_scan_that_is_cut_anywhere_is_told_with_topic_expected_and_found(data):
+    whole = bytes(STORE.serialize_cdr(scan([1.0, 2.0], [3, 4]), SCAN))
+    left = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(InputError, match=f"^/t at 99 ns: expected a {SCAN}, found {left} bytes"):
+        decode(RawMessage(Channel(1, "/t", SCAN, "cdr"), 99, 99, 0, whole[:left]), "lidar")
 
 
 def test_a_single_beam_needs_no_step_and_a_range_may_have_no_end():

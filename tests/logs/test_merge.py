@@ -13,13 +13,14 @@ from avrt.logs.merge import MergedLog
 from avrt.logs.ros.types import CLOUD
 from avrt.logs.writer import LogWriter
 from avrt.model.spec import SourceSpec
-from avrt.payload import CameraInfo, Image, PointCloud
+from avrt.payload import CameraInfo, Image, Lens, PointCloud
 
 START_NS = 1_700_000_000_000_000_000
 S = 1_000_000_000
 LIDAR = SourceSpec(name="roof", type="lidar", topic="/lidar")
 CAMERA = SourceSpec(name="front", type="camera", topic="/camera", info_topic="/camera_info")
 ONE = np.ones((1, 3), np.float32)
+BENT = Lens("plumb_bob", np.array([-0.3, 0.1, 0, 0, 0]), np.eye(3), np.eye(3))
 
 
 def info(width):
@@ -91,6 +92,22 @@ def test_an_image_has_the_latest_info_at_or_before_it(merge):
     assert [(a.kind, a.topic, a.at_ns, a.count) for a in merged.anomalies] == [
         ("info_missing", "/camera", 0, 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "lens", "told"),
+    [("/raw", BENT, [("lens", "/raw", 2)]), ("/image_rect", BENT, []), ("/raw", None, [])],
+)
+def test_an_image_that_its_lens_may_bend_is_told(merge, topic, lens, told):
+    def write(log):
+        log.add_camera_info("/camera_info", "c", START_NS, replace(info(1), lens=lens))
+        for at_ns in (1, 2):
+            log.add_jpeg(topic, "c", START_NS + at_ns, b"")
+
+    merged, messages = merge(write, replace(CAMERA, topic=topic))
+    assert [(a.kind, a.topic, a.count) for a in merged.anomalies] == told
+    assert [m.payload.info.lens is None for m in messages] == [lens is None] * 2
+    assert all("plumb_bob lens" in anomaly.detail for anomaly in merged.anomalies)
 
 
 @pytest.mark.parametrize(

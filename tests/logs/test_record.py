@@ -121,7 +121,7 @@ def record_path(tmp_path_factory):
 
 def test_the_payloads_here_are_those_that_there_are():
     held = {type(p).__name__ for p in PAYLOADS.values()}
-    parts = {"Box", "CameraInfo", "Detection", "PlanCause", "SensorUse", "Track"}
+    parts = {"Box", "CameraInfo", "Detection", "Lens", "PlanCause", "SensorUse", "Track"}
     never_published = {"TrueObject", "Truth"}
     assert held | parts | never_published == set(payload.__all__)
 

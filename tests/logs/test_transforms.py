@@ -73,6 +73,17 @@ def test_the_largest_move_of_each_pair_is_told(told):
     )
 
 
+def test_a_gap_of_an_hour_changes_no_mounting(tmp_path):
+    path, here = tmp_path / "log.mcap", ("base", "lidar", (1.0, 0.0, 0.0, *NONE))
+    with LogWriter(path) as log:
+        for at_ns in (START_NS, START_NS + 3600 * 10**9):
+            log.add_transforms("/tf", at_ns, [here])
+    with open_log(path) as log:
+        (spec,), odd = read_transforms(log, ["/tf"])
+    assert spec.matrix[3] == 1.0
+    assert odd == []
+
+
 @pytest.mark.parametrize(
     ("transforms", "what"),
     [

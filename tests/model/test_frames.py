@@ -56,5 +56,23 @@ def test_a_missing_transform_names_both_frames_and_what_is_known():
         frames.between("lidr", "base")
     other = TransformSpec(parent="map", child="odom", matrix=IDENTITY)
     frames = Frames([TransformSpec(parent="base", child="lidar", matrix=IDENTITY), other])
-    with pytest.raises(DataFault, match="'lidar' leads to base only"):
+    with pytest.raises(DataFault, match=r"'lidar' leads to base only$"):
         frames.between("lidar", "map")
+
+
+@pytest.mark.parametrize(
+    ("origins", "end"),
+    [
+        (["field.yaml:3"], "did you mean 'lidar'[?]"),
+        (["/tf", "/tf_static"], "did you mean 'lidar'[?]"),
+        (["/car/tf"], "; told by /car/tf, none by /tf_static: say where .* calibration.frames"),
+        (["/tf", "a.yaml:1"], "; told by /tf, a.yaml:1, none by /tf_static: say .*frames"),
+    ],
+)
+def test_where_a_log_tells_no_mountings_that_is_said(origins, end):
+    told = [
+        TransformSpec(parent=f"base{k}", child="lidar", matrix=IDENTITY, origin=origin)
+        for k, origin in enumerate(origins)
+    ]
+    with pytest.raises(DataFault, match=rf"no transform has 'lidr'; .*{end}$"):
+        Frames(told).between("lidr", "base0")

@@ -129,6 +129,19 @@ def test_a_cloud_of_numbers_is_the_same_object_and_a_bad_one_is_not_changed():
         assert inspect(given, LIDAR)[0] is given
 
 
+def test_empty_cells_of_an_organised_cloud_are_no_fault_and_no_points():
+    """Half of a sweep looks at the sky; a sensor that sees nothing at all has no points."""
+    given = cloud(1000, shape=(10, 100))
+    given.xyz[:700] = np.nan
+    payload, content = inspect(given, LIDAR)
+    assert (content.size, content.nonfinite) == (300, 0)
+    assert payload is given
+    given.xyz[700, 1] = np.nan
+    assert content_of(given, LIDAR).nonfinite == 1
+    given.xyz[:] = np.nan
+    assert content_of(given, LIDAR).size == 0
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_every_kind_of_no_number_is_found(value):
     given = cloud()

@@ -76,6 +76,23 @@ def test_without_times_the_azimuth_tells_them(direction, sign):
     assert off_the_walls(stage.process(cloud(xyz), ego(10.0, 0.3)).xyz) < 0.002
 
 
+@pytest.mark.parametrize("seconds", [None, np.array([0.09, 0.1], np.float32)])
+@pytest.mark.parametrize("frame", ["", "lidar"])
+def test_zeros_that_a_driver_leaves_come_nowhere_near_the_road(seconds, frame):
+    """At 30 m/s they would lie up to 3 m ahead, where a detector looks for what stands there."""
+    xyz = np.array([[0, 0, 0], [20, 1, 0]], np.float32)
+    stage = Deskew(direction="counterclockwise", frame=frame)
+    moved = stage.process(cloud(xyz, seconds), ego(30.0)).xyz
+    assert moved[0].tolist() == [0, 0, 0]
+    assert moved[1, 0] > 21
+
+
+def test_points_on_a_map_keep_their_millimetres():
+    xyz = np.array([[5_412_345.678, 0, 0], [5_412_345.728, 0, 0]])
+    moved = Deskew().process(cloud(xyz, np.array([0.05, 0.1], np.float32)), ego(10.0)).xyz
+    assert np.diff(moved[:, 0]) == pytest.approx([0.05 + 0.5], abs=1e-6)
+
+
 def test_a_sensor_away_from_the_axis_moves_with_the_vehicle():
     mount = (1.5, 0.4)
     xyz, seconds = spin(6.0, 0.8, 0.0, mount=mount)

@@ -13,7 +13,8 @@
 | underflow | lidar | the times of a `share` of its points are UNDERFLOW_SECONDS off            |
 | ghosts  | radar   | it has `by` targets more, anywhere in front and at any speed              |
 
-An image stays in the encoding that it has. What is no image any more stays as it is.
+An image stays in the encoding that it has, where that is a common one, and is `rgb8` else. What
+is no picture stays as it is: a broken one, and distances.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from avrt.model.campaign import Injection
+    from avrt.payload.cloud import Coordinates
 
 QUALITY = 95  # of a JPEG
 FULL_TURN = 2 * np.pi
@@ -53,13 +55,19 @@ def misread(payload: object, fault: Injection, rng: np.random.Generator) -> obje
 
 
 def _of_camera(image: Image, fault: Injection) -> Image:
+    try:
+        pixels = image.pixels()
+    except (OSError, ValueError):
+        return image
     match fault.kind:
         case "fill":
-            return _drawn(np.full_like(image.pixels(), round(fault.by)), image)
+            return _drawn(np.full_like(pixels, round(fault.by)), image)
         case "cover":
-            return _covered(image, fault.share)
+            seen = pixels.copy()
+            seen[round(len(seen) * (1 - fault.share)) :] = 0
+            return _drawn(seen, image)
         case "shrink":
-            return _drawn(image.pixels()[::2, ::2], image)
+            return _drawn(pixels[::2, ::2], image)
         case _:
             return image
 
@@ -85,12 +93,6 @@ def _of_lidar(  # noqa: PLR0911 - one case a kind
             return cloud
 
 
-def _covered(image: Image, share: float) -> Image:
-    pixels = image.pixels().copy()
-    pixels[round(len(pixels) * (1 - share)) :] = 0
-    return _drawn(pixels, image)
-
-
 def _drawn(pixels: NDArray[np.uint8], image: Image) -> Image:
     """Return an image of these pixels, (height, width, 3) uint8 RGB, encoded like another."""
     height_px, width_px, _ = pixels.shape
@@ -101,10 +103,12 @@ def _drawn(pixels: NDArray[np.uint8], image: Image) -> Image:
             data = pixels[..., ::-1]
         case "mono8":
             data = pixels[..., 1]
-        case encoding:
+        case "jpeg" | "png" as encoding:
             file = io.BytesIO()
             PillowImage.fromarray(pixels).save(file, encoding, quality=QUALITY)
             return replace(image, data=np.frombuffer(file.getvalue(), np.uint8))
+        case _:
+            return Image("rgb8", pixels.reshape(-1), width_px, height_px, image.info)
     flat = np.ascontiguousarray(data).reshape(-1)
     return replace(image, data=flat, width_px=width_px, height_px=height_px)
 
@@ -120,10 +124,10 @@ def _edged(cloud: PointCloud, edge_m: float, rng: np.random.Generator) -> PointC
     return replace(cloud, xyz=xyz)
 
 
-def _turned(xyz: NDArray[np.float32], angle: float) -> NDArray[np.float32]:
+def _turned(xyz: Coordinates, angle: float) -> Coordinates:
     rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     made = xyz.copy()
-    made[:, :2] = xyz[:, :2] @ rotation.T.astype(np.float32)
+    made[:, :2] = xyz[:, :2] @ rotation.T.astype(xyz.dtype)
     return made
 
 

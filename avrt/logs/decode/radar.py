@@ -174,9 +174,7 @@ def _numbers(ids: Column | None, there: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(times[place] > 1, -1, numbers)
 
 
-def _first(
-    points: Points, names: dict[str, str], known: Sequence[str]
-) -> NDArray[np.float32] | None:
+def _first(points: Points, names: dict[str, str], known: Sequence[str]) -> Column | None:
     name = next((names[name] for name in known if name in names), None)
     return None if name is None else points.exact(name)
 

@@ -92,7 +92,7 @@ class Painter:
 
     @_paint.register(PointCloud)
     def _(self, cloud: PointCloud, _stage: str, head: Header) -> Painted:
-        return CLOUD, cloud_message(head, cloud_rows(cloud))
+        return CLOUD, cloud_message(head, cloud_rows(cloud), cloud.rows)
 
     @_paint.register(Targets)
     def _(self, targets: Targets, _stage: str, head: Header) -> Painted:
@@ -114,9 +114,8 @@ class Painter:
         if not image.width_px:
             message = ros.sensor_msgs__msg__CompressedImage(head, image.encoding, image.data)
             return COMPRESSED_IMAGE, message
-        row = len(image.data) // image.height_px if image.height_px else 0
         return IMAGE, ros.sensor_msgs__msg__Image(
-            head, image.height_px, image.width_px, image.encoding, 0, row, image.data
+            head, image.height_px, image.width_px, image.encoding, 0, image.row_bytes, image.data
         )
 
 

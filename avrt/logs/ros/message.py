@@ -99,18 +99,27 @@ def target_rows(targets: Targets) -> NDArray[np.void]:
 
 
 def structured(columns: Mapping[str, Column]) -> NDArray[np.void]:
-    """Return columns (N,) as one structured array (N,), float32 but for whole numbers (int32)."""
-    kinds = [(name, "<i4" if c.dtype.kind in "iu" else "<f4") for name, c in columns.items()]
+    """Return columns (N,) as one structured array (N,).
+
+    Whole numbers become int32; float64 stays, which is a place that float32 does not tell.
+    """
+    kinds = [(name, _kind(column)) for name, column in columns.items()]
     rows = np.zeros(len(next(iter(columns.values()))), kinds)
     for name, column in columns.items():
         rows[name] = column
     return rows
 
 
+def _kind(column: Column) -> str:
+    if column.dtype.kind in "iu":
+        return "<i4"
+    return "<f8" if column.dtype == np.float64 else "<f4"
+
+
 def cloud_message(
-    head: ros.std_msgs__msg__Header, rows: NDArray[np.void]
+    head: ros.std_msgs__msg__Header, rows: NDArray[np.void], height: int = 1
 ) -> ros.sensor_msgs__msg__PointCloud2:
-    """Return a cloud of the rows of a structured array (N,): its fields are the point's."""
+    """Return a cloud of a structured array (N,), in `height` rows: its fields are the point's."""
     dtype = rows.dtype
     assert dtype.names is not None
     assert dtype.fields is not None
@@ -120,7 +129,7 @@ def cloud_message(
         number = DATATYPES[f"{kind.kind}{kind.itemsize}"]
         fields.append(ros.sensor_msgs__msg__PointField(name, offset, number, 1))
     data = np.ascontiguousarray(rows).view(np.uint8).reshape(-1)
-    size = dtype.itemsize
+    size, width = dtype.itemsize, len(rows) // height
     return ros.sensor_msgs__msg__PointCloud2(
-        head, 1, len(rows), fields, False, size, size * len(rows), data, False
+        head, height, width, fields, False, size, size * width, data, False
     )

@@ -15,6 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from avrt.payload.cloud import Coordinates
+
 GRID = 0.02  # metres
 CELL = 0.1  # metres
 HEIGHT = 0.1  # metres
@@ -38,7 +40,7 @@ def points_for(sweeps: int) -> int:
     return min(POINTS_MAX, BYTES_MAX // (POINT_BYTES * max(1, sweeps)))
 
 
-def pack(xyz: NDArray[np.float32], most: int) -> Sweep:
+def pack(xyz: Coordinates, most: int) -> Sweep:
     """Return a sweep, (N, 3) float32 metres, with at most so many points."""
     finite = xyz[np.isfinite(xyz).all(axis=1)]
     near = finite[(np.abs(finite[:, :2]) < REACH).all(axis=1)]
@@ -50,7 +52,7 @@ def pack(xyz: NDArray[np.float32], most: int) -> Sweep:
     return Sweep(len(xyz), len(kept), data)
 
 
-def _highest(xyz: NDArray[np.float32]) -> NDArray[np.int64]:
+def _highest(xyz: Coordinates) -> NDArray[np.int64]:
     """Return the places of the highest point of every cell, in a fixed order."""
     cells = np.floor(xyz[:, :2] / CELL).astype(np.int64)
     order = np.lexsort((xyz[:, 2], cells[:, 1], cells[:, 0]))

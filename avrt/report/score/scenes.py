@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from avrt.logs.truth import TrueScene
     from avrt.model.frames import Frames, Matrix
     from avrt.payload import Box, PointCloud, TrueObject
+    from avrt.payload.cloud import Coordinates
 
     Array = NDArray[np.float64]
 
@@ -210,7 +211,7 @@ def _between(first: TrueObject | None, second: TrueObject | None, share: float) 
     return replace(first, box=box, vx=mean(first.vx, second.vx), vy=mean(first.vy, second.vy))
 
 
-def _inside(points: NDArray[np.float32], box: Box) -> int:
+def _inside(points: Coordinates, box: Box) -> int:
     """Return how many points lie in a box."""
     x, y = points[:, 0] - box.x, points[:, 1] - box.y
     near = np.flatnonzero(x * x + y * y <= (box.length**2 + box.width**2) / 4)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from avrt.model.message import Message
     from avrt.payload import EgoMotion, PointCloud
+    from avrt.payload.cloud import Coordinates
 
 CLOCK_STEP_NS = 1_000_000_000
 SWEEPS = 20  # in the map
@@ -129,12 +130,12 @@ class ScanMatcher(Stage):
             raise SpecError(f"expected the state of a ScanMatcher, found {type(state).__name__}")
         self.state = state
 
-    def _cropped(self, xyz: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the points within range; NaN and infinity compare false."""
+    def _cropped(self, xyz: Coordinates) -> NDArray[np.float32]:
+        """Return the points within range, float32; NaN and infinity compare false."""
         distance = np.hypot(xyz[:, 0], xyz[:, 1])
         kept = (distance >= self.range_min) & (distance <= self.range_max)
         kept &= np.abs(xyz[:, 2]) < self.range_max
-        return xyz[kept]
+        return np.asarray(xyz[kept], np.float32)
 
     def _in_vehicle(self, found: Features, frame: str) -> Features:
         if not self.frame or frame == self.frame:

@@ -7,7 +7,8 @@ where the log has it, else from its azimuth, if the pipeline says how the sensor
 motion or without times the cloud passes as it is, and its `compensated` says so.
 
 Times outside the sweep are impossible and are taken for its nearer end; an unknown one (NaN) is
-taken for the stamp. So no point moves further than the vehicle does within one sweep.
+taken for the stamp. So no point moves further than the vehicle does within one sweep. Zeros stay
+where they are: drivers leave them where nothing came back, and moved they would lie on the road.
 
 The velodyne files of KITTI: those of the odometry benchmark are compensated, those of the raw
 recordings are not (the readme files of the two development kits say so); a raw sweep runs
@@ -27,15 +28,16 @@ import numpy as np
 from avrt.errors import SpecError
 from avrt.model.frames import Frames, inverted
 from avrt.model.stage import Stage
+from avrt.payload.projection import moved
 from avrt.stages.mounting import is_known
 from avrt.stages.parameters import check_number, check_positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from avrt.model.frames import Matrix
     from avrt.model.message import Message
     from avrt.payload import EgoMotion, PointCloud
+    from avrt.payload.cloud import Coordinates
 
 STAMPS = {"start": 0.0, "middle": 0.5, "end": 1.0}
 """Which share of the sweep is over at its stamp."""
@@ -93,12 +95,13 @@ class Deskew(Stage):
         if seconds is None:
             return payload
         xyz = payload.xyz
+        seconds[_zeros(xyz)] = 0.0
         if self.frame and self.frame != cloud.stamp.frame:
             mounted = self.frames.between(cloud.stamp.frame, self.frame)
-            xyz = _moved(_transformed(xyz, mounted), seconds, ego.payload)
-            xyz = _transformed(xyz, inverted(mounted))
+            xyz = _driven_back(moved(xyz, mounted), seconds, ego.payload)
+            xyz = moved(xyz, inverted(mounted))
         else:
-            xyz = _moved(xyz, seconds, ego.payload)
+            xyz = _driven_back(xyz, seconds, ego.payload)
         return replace(payload, xyz=xyz, compensated=True)
 
     def _seconds(self, cloud: PointCloud) -> NDArray[np.float32] | None:
@@ -116,26 +119,25 @@ class Deskew(Stage):
         return np.asarray(share * self.sweep + self.first, np.float32)
 
 
-def _moved(
-    xyz: NDArray[np.float32], seconds: NDArray[np.float32], ego: EgoMotion
-) -> NDArray[np.float32]:
-    """Return points as the vehicle at the stamp sees them: (N, 3) float32, vehicle frame.
+def _zeros(xyz: Coordinates) -> NDArray[np.intp]:
+    """Return which points lie in the sensor itself."""
+    near = np.flatnonzero(xyz[:, 0] == 0.0)
+    return np.asarray(near[(xyz[near] == 0.0).all(axis=1)])
+
+
+def _driven_back(xyz: Coordinates, seconds: NDArray[np.float32], ego: EgoMotion) -> Coordinates:
+    """Return points as the vehicle at the stamp sees them: (N, 3) of their type, vehicle frame.
 
     `seconds` after the stamp the vehicle has turned by a = yaw rate x seconds and has come along a
     chord of speed x seconds x sin(a/2) / (a/2) at half that angle (as in `vehicle`).
     """
-    turned = np.float32(ego.yaw_rate) * seconds
-    chord = np.float32(ego.speed) * seconds * np.sinc(turned / np.float32(2 * np.pi))
+    seconds = seconds.astype(xyz.dtype, copy=False)
+    turned = seconds * xyz.dtype.type(ego.yaw_rate)
+    chord = seconds * xyz.dtype.type(ego.speed) * np.sinc(turned / xyz.dtype.type(2 * np.pi))
     cos, sin = np.cos(turned), np.sin(turned)
     x, y = xyz[:, 0], xyz[:, 1]
-    moved = np.empty((len(xyz), 3), np.float32)
-    moved[:, 0] = x * cos - y * sin + chord * np.cos(turned / 2)
-    moved[:, 1] = x * sin + y * cos + chord * np.sin(turned / 2)
-    moved[:, 2] = xyz[:, 2]
-    return moved
-
-
-def _transformed(xyz: NDArray[np.float32], matrix: Matrix) -> NDArray[np.float32]:
-    """Return points in another frame: (N, 3) float32."""
-    rows = np.array(matrix, np.float32).reshape(3, 4)
-    return xyz @ rows[:, :3].T + rows[:, 3]
+    back = np.empty((len(xyz), 3), xyz.dtype)
+    back[:, 0] = x * cos - y * sin + chord * np.cos(turned / 2)
+    back[:, 1] = x * sin + y * cos + chord * np.sin(turned / 2)
+    back[:, 2] = xyz[:, 2]
+    return back

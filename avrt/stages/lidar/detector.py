@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from avrt.model.message import Message
     from avrt.payload import PointCloud
+    from avrt.payload.cloud import Coordinates
 
 UNKNOWN_SIDE_MAX = 3.0  # metres: a larger thing without a class is structure
 UNKNOWN_TOP_MIN = 0.4  # metres: lower things can be driven over
@@ -125,8 +126,8 @@ class Detector(Stage):
             moved(cloud.payload.xyz, self.frames.between(cloud.stamp.frame, target))
         )
 
-    def _detected(self, xyz: NDArray[np.float32]) -> Detections:
-        xyz = self._cropped(xyz)
+    def _detected(self, points: Coordinates) -> Detections:
+        xyz = self._cropped(points)
         if len(xyz) == 0:
             return Detections()
         height = self.ground.heights(xyz)
@@ -144,12 +145,12 @@ class Detector(Stage):
             found += self._detections(xyz[thing], height[thing], outlines, c)
         return Detections(tuple(_without_fragments(found)))
 
-    def _cropped(self, xyz: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the points within range; NaN and infinity compare false."""
+    def _cropped(self, xyz: Coordinates) -> NDArray[np.float32]:
+        """Return the points within range, float32; NaN and infinity compare false."""
         distance = np.hypot(xyz[:, 0], xyz[:, 1])
         kept = (distance >= self.range_min) & (distance <= self.range_max)
         kept &= (np.abs(xyz[:, 1]) <= self.aside_max) & (np.abs(xyz[:, 2]) < self.range_max)
-        return xyz[kept]
+        return np.asarray(xyz[kept], np.float32)
 
     def _large_enough(
         self, order: NDArray[np.int64], at: NDArray[np.int64]
