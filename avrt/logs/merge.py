@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from avrt.logs.clock_map import ClockMap
     from avrt.logs.decode import Decoded
     from avrt.logs.reader import LogReader
     from avrt.model.spec import SourceSpec
