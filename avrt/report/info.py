@@ -90,7 +90,8 @@ def _ms(ns: int) -> str:
 
 def _read(survey: Survey) -> str:
     if survey.complete:
-        return f"read: all {survey.read} messages, every check sum among them"
+        good = "" if survey.damage is None else " good"
+        return f"read: all {survey.read}{good} messages, every check sum among them"
     to = 0 if survey.read_to_ns is None else survey.read_to_ns - (survey.first_ns or 0)
     rest = (
         "counts and times of the rest are from the log's index"
