@@ -33,7 +33,7 @@ class Channel:
     schema: bytes = b""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class RawMessage:
     """One message as the log has it.
 
