@@ -16,6 +16,9 @@ from avrt.logs.bag.file import BAG_MAGIC
 from avrt.logs.bag.reader import BagReader
 from avrt.logs.comma import reader as comma
 from avrt.logs.extents import File
+from avrt.logs.kitti import frames as kitti_frames
+from avrt.logs.kitti import raw as kitti_raw
+from avrt.logs.kitti import tracking as kitti_tracking
 from avrt.logs.mcap.file import MAGIC
 from avrt.logs.mcap.reader import McapReader
 from avrt.logs.rosbag2.reader import ZSTD_MAGIC, Rosbag2Reader, is_bag, open_bag
@@ -110,6 +113,9 @@ BUILT_IN = (
     LogFormat("an MCAP file", _begins_with(MAGIC), lambda path: McapReader(File(path))),
     LogFormat("a ROS 1 bag", _begins_with(BAG_MAGIC), lambda path: BagReader(File(path))),
     LogFormat("a comma2k19 segment", comma.recognises, comma.open_segment),
+    LogFormat("a KITTI raw drive", kitti_raw.recognises, kitti_raw.open_drive),
+    LogFormat("a KITTI tracking sequence", kitti_tracking.recognises, kitti_tracking.open_sequence),
+    LogFormat("a folder of KITTI object frames", kitti_frames.recognises, kitti_frames.open_frames),
     LogFormat(
         "a rosbag2 folder or file", lambda path: is_bag(path) or _is_part(path), _open_rosbag2
     ),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+from io import BytesIO
+
 import numpy as np
+from PIL import Image as PillowImage
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
@@ -79,3 +83,107 @@ def write_comma(path):
     rows = [(20.0 - k, -2.8, 3.6, np.nan, np.nan, 528, 0) for k in range(FRAMES)]
     put_arrays(path, "CAN/radar", times, rows)
     return path
+
+
+@cache
+def encoded_picture(size, encoding):
+    """Return a picture of stripes: it is no plain colour, and quickly made."""
+    pixels = np.zeros((size[1], size[0], 3), np.uint8)
+    pixels[:, ::7] = 255
+    buffer = BytesIO()
+    PillowImage.fromarray(pixels).save(buffer, encoding)
+    return buffer.getvalue()
+
+
+def picture(path, size=(96, 32), encoding="PNG"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encoded_picture(size, encoding))
+
+
+def sweep(path, columns=4, points=120):
+    """Write points ahead of the LiDAR, on the ground and on a wall."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = np.random.default_rng(1).uniform(-1, 1, (points, columns)).astype("<f4")
+    rows[:, 0] = 10 + 5 * rows[:, 0]
+    rows.tofile(path)
+
+
+def text(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+# KITTI, with the calibration of object frame 000000: numbers as its files have them.
+P2 = "707.0493 0 604.0814 45.75831 0 707.0493 180.5066 -0.3454157 0 0 1 0.004981016"
+R0 = (
+    "0.9999128 0.01009263 -0.008511932 -0.01012729 0.9999406 -0.004037671 "
+    "0.008470675 0.004123522 0.9999556"
+)
+VELO = (
+    "0.006927964 -0.9999722 -0.002757829 -0.02457729 -0.001162982 0.002749836 -0.9999955 "
+    "-0.06127237 0.9999753 0.006931141 -0.001143899 -0.3321029"
+)
+IMU_TO_VELO = (
+    "0.9999976 0.0007553071 -0.002035826 -0.8086759 -0.0007854027 0.9998898 -0.01482298 "
+    "0.3195559 0.002024406 0.01482464 0.9998881 -0.7997231"
+)
+CAR = "Car 0.00 0 -1.58 587.01 173.33 614.12 200.12 1.50 1.60 4.00 2.00 1.70 20.00 -1.57"
+NOBODY = "DontCare -1 -1 -10 503.89 169.71 590.61 190.13 -1 -1 -1 -1000 -1000 -1000 -10"
+OXTS = "49.01 8.43 116.4 0.02 0.01 0.5 " + " ".join(str(k / 10) for k in range(6, 30))
+
+
+def calibration_text(colon=":", names=("R0_rect", "Tr_velo_to_cam", "Tr_imu_to_velo")):
+    projections = "".join(f"P{number}: {P2}\n" for number in range(4))
+    rest = zip(names, (R0, VELO, IMU_TO_VELO), strict=True)
+    return projections + "".join(f"{name}{colon} {values}\n" for name, values in rest) + "\n"
+
+
+def write_kitti_frames(path):
+    folder = path / "training"
+    for index in range(FRAMES):
+        name = f"{index:06d}"
+        picture(folder / "image_2" / f"{name}.png", (1242, 375))
+        sweep(folder / "velodyne" / f"{name}.bin")
+        text(folder / "calib" / f"{name}.txt", calibration_text())
+        text(folder / "label_2" / f"{name}.txt", f"{CAR}\n{NOBODY}\n" if index else "")
+    return path
+
+
+def write_kitti_tracking(path):
+    """Write sequence 0003 and return its path, which is not there itself; frame 1 has no sweep."""
+    folder = path / "training"
+    for index in range(FRAMES):
+        picture(folder / "image_02/0003" / f"{index:06d}.png", (1242, 375))
+        if index != 1:
+            sweep(folder / "velodyne/0003" / f"{index:06d}.bin")
+    names = ("R_rect", "Tr_velo_cam", "Tr_imu_velo")
+    text(folder / "calib/0003.txt", calibration_text("", names))
+    text(folder / "oxts/0003.txt", f"{OXTS}\n" * FRAMES)
+    rows = (f"0 7 {CAR}", f"0 -1 {NOBODY}", f"2 7 {CAR}", f"2 8 {CAR.replace('Car', 'Van')}")
+    text(folder / "label_02/0003.txt", "\n".join(rows))
+    return folder / "0003"
+
+
+def write_kitti_raw(path, images=(2,)):
+    drive = path / "2011_09_26_drive_0005_sync"
+    times = [f"2011-09-26 13:02:{25 + index / 10:013.10f}" for index in range(FRAMES)]
+    lines = "".join(f"{time[:-1]}\n" for time in times)
+    later = "".join(f"2011-09-26 13:02:{25.05 + index / 10:012.9f}\n" for index in range(FRAMES))
+    for name in ("velodyne_points", "oxts", *(f"image_{number:02d}" for number in images)):
+        text(drive / name / "timestamps.txt", lines)
+    text(drive / "velodyne_points/timestamps_end.txt", later)
+    for index in range(FRAMES):
+        name = f"{index:010d}"
+        for number in images:
+            picture(drive / f"image_{number:02d}/data/{name}.png")
+        sweep(drive / f"velodyne_points/data/{name}.bin")
+        text(drive / f"oxts/data/{name}.txt", f"{OXTS}\n")
+    cameras = "calib_time: 09-Jan-2012 13:57:47\n" + "".join(
+        f"S_rect_{n:02d}: 96 32\nR_rect_{n:02d}: {R0}\nP_rect_{n:02d}: {P2}\n" for n in range(4)
+    )
+    text(path / "calib_cam_to_cam.txt", cameras)
+    for name, values in (("calib_velo_to_cam", VELO), ("calib_imu_to_velo", IMU_TO_VELO)):
+        turn = np.array(values.split()).reshape(3, 4)
+        rows = f"R: {' '.join(turn[:, :3].ravel())}\nT: {' '.join(turn[:, 3])}\n"
+        text(path / f"{name}.txt", rows)
+    return drive

@@ -61,3 +61,27 @@ class TestComma(Contract):
 
     def spoil(self, path):
         (path / "processed_log/CAN/speed/value").unlink()
+
+
+class TestKittiRaw(Contract):
+    write = staticmethod(small_sets.write_kitti_raw)
+
+    def spoil(self, path):
+        (path / "velodyne_points/data/0000000001.bin").unlink()
+        image = path / "image_02/data/0000000002.png"
+        image.write_bytes(image.read_bytes()[:-40])
+
+
+class TestKittiTracking(Contract):
+    write = staticmethod(small_sets.write_kitti_tracking)
+
+    def spoil(self, path):
+        cut = path.parent / "velodyne/0003/000002.bin"
+        cut.write_bytes(cut.read_bytes()[:-3])
+
+
+class TestKittiFrames(Contract):
+    write = staticmethod(small_sets.write_kitti_frames)
+
+    def spoil(self, path):
+        (path / "training/label_2/000001.txt").write_text("Car 0.00")
