@@ -7,8 +7,11 @@ be made, because its file is missing or cut, costs that message only, and is tol
 
 from __future__ import annotations
 
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_NS = np.empty(0, np.int64)
-UNREADABLE = (OSError, ValueError, EOFError)
+UNREADABLE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Series:
         frame: of the sensor.
         stamp_ns: (N,) int64, when each was measured; ns since 1970, or of any clock of its own.
         make: returns the payload (one of `avrt.payload`, or a whole message of the type) of the
-            message at an index; `InputError`, `OSError` or `ValueError` if that one is damaged.
+            message at an index; raises `InputError` or one of `UNREADABLE` if it is damaged.
         log_ns: (N,) int64, when each was recorded; None where that is when it was measured.
         damage: why the log has none of its messages, where that is so.
     """
