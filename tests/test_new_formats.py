@@ -18,6 +18,7 @@ SETS = {
         {"lidar", "camera", "imu", "gnss", "speed"},
     ),
     "KITTI object frames": (small_sets.write_kitti_frames, {"lidar", "camera"}),
+    "nuScenes scene": (small_sets.write_nuscenes, {"lidar", "radar", "camera", "speed"}),
 }
 
 

@@ -2,9 +2,10 @@
 
 The way of a message, and where to look:
 
-1. `reader.open_log` asks the `formats` whose path it is: `mcap`, `bag`, `rosbag2`, `comma`, or one
-   of an installed package. All of them are a `reader.LogFile` of `raw` messages; those made of
-   chunks share `extents`, those made of arrays or of a file for each message share `series`.
+1. `reader.open_log` asks the `formats` whose path it is: `mcap`, `bag`, `rosbag2`, `comma`,
+   `kitti`, `nuscenes`, or one of an installed package. All of them are a `reader.LogFile` of `raw`
+   messages; those made of chunks share `extents`, those made of arrays or of a file for each
+   message share `series`. `testing` has the rules for all.
 2. `ros` knows the message types, and makes ROS 2 messages of ROS 1's.
 3. `decode` makes payloads of messages, one module for each kind of sensor.
 4. `merge` gives the pipeline one stream of them; `log_time` and `clock_map` say what their times

@@ -26,13 +26,15 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         InputError: it is missing, empty, or cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise InputError("expected a file, found something else", str(path))
     try:
-        data = path.read_bytes() if path.is_file() or not path.exists() else None
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", str(path)) from None
     if not data:
-        found = "an empty file" if data is not None else "no file"
-        raise InputError(f"expected a file with something in it, found {found}", str(path))
+        what = "expected a file with something in it, found an empty file"
+        raise InputError(what, str(path))
     return data
 
 

@@ -21,6 +21,7 @@ from avrt.logs.kitti import raw as kitti_raw
 from avrt.logs.kitti import tracking as kitti_tracking
 from avrt.logs.mcap.file import MAGIC
 from avrt.logs.mcap.reader import McapReader
+from avrt.logs.nuscenes import scene as nuscenes
 from avrt.logs.rosbag2.reader import ZSTD_MAGIC, Rosbag2Reader, is_bag, open_bag
 from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC
 
@@ -116,6 +117,7 @@ BUILT_IN = (
     LogFormat("a KITTI raw drive", kitti_raw.recognises, kitti_raw.open_drive),
     LogFormat("a KITTI tracking sequence", kitti_tracking.recognises, kitti_tracking.open_sequence),
     LogFormat("a folder of KITTI object frames", kitti_frames.recognises, kitti_frames.open_frames),
+    LogFormat("a nuScenes scene", nuscenes.recognises, nuscenes.open_scene),
     LogFormat(
         "a rosbag2 folder or file", lambda path: is_bag(path) or _is_part(path), _open_rosbag2
     ),

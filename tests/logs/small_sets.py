@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from io import BytesIO
 
@@ -187,3 +188,123 @@ def write_kitti_raw(path, images=(2,)):
         rows = f"R: {' '.join(turn[:, :3].ravel())}\nT: {' '.join(turn[:, 3])}\n"
         text(path / f"{name}.txt", rows)
     return drive
+
+
+# nuScenes, after the published schema: a vehicle at 5 m/s towards the map's y, one sensor of a kind
+PCD_FIELDS = [("x", "F", 4), ("y", "F", 4), ("z", "F", 4), ("dyn_prop", "I", 1), ("id", "I", 2)]
+PCD_FIELDS += [(name, "F", 4) for name in ("rcs", "vx", "vy", "vx_comp", "vy_comp")]
+PCD_FIELDS += [(name, "I", 1) for name in ("is_quality_valid", "ambig_state", "invalid_state")]
+NUSCENES = {  # channel: modality, translation, rotation w x y z, Hz, ending
+    "LIDAR_TOP": ("lidar", [0.94, 0.0, 1.84], [0.70710678, 0, 0, -0.70710678], 20, "pcd.bin"),
+    "RADAR_FRONT": ("radar", [3.41, 0.0, 0.5], [1, 0, 0, 0], 10, "pcd"),
+    "CAM_FRONT": ("camera", [1.7, 0.0, 1.51], [0.5, -0.5, 0.5, -0.5], 10, "jpg"),
+}
+NORTH = [0.70710678, 0, 0, 0.70710678]
+SAMPLE_US = 500_000
+START_US = START_NS // 1000
+
+
+def radar_pcd(path, points=6):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = np.zeros(points, [(name, f"<{kind.lower()}{size}") for name, kind, size in PCD_FIELDS])
+    rows["x"], rows["y"] = 20 + np.arange(points), np.arange(points) - 2
+    rows["vx"], rows["rcs"], rows["id"] = -5.0, 7.5, np.arange(points)
+    columns = zip(*PCD_FIELDS, strict=True)
+    names, kinds, sizes = (" ".join(map(str, column)) for column in columns)
+    header = (
+        f"# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {names}\nSIZE {sizes}\n"
+        f"TYPE {kinds}\nCOUNT {' '.join('1' * len(PCD_FIELDS))}\nWIDTH {points}\nHEIGHT 1\n"
+        f"VIEWPOINT 0 0 0 1 0 0 0\nPOINTS {points}\nDATA binary\n"
+    )
+    path.write_bytes(header.encode() + rows.tobytes())
+
+
+def write_nuscenes(path, scenes=("scene-0061",), samples=3):
+    """Write a data set of scenes and return the path of the first, which is not there itself."""
+    tables = {name: [] for name in ("scene", "sample", "sample_data", "ego_pose", "instance")}
+    tables["sample_annotation"] = []
+    tables["category"] = [
+        {"token": "c0", "name": "vehicle.car"},
+        {"token": "c1", "name": "human.pedestrian.adult"},
+    ]
+    tables["sensor"] = [
+        {"token": f"s-{name}", "channel": name, "modality": one[0]}
+        for name, one in NUSCENES.items()
+    ]
+    intrinsic = [[1266.4, 0.0, 48.0], [0.0, 1266.4, 16.0], [0.0, 0.0, 1.0]]
+    tables["calibrated_sensor"] = [
+        {
+            "token": f"m-{name}",
+            "sensor_token": f"s-{name}",
+            "translation": translation,
+            "rotation": rotation,
+            "camera_intrinsic": intrinsic if modality == "camera" else [],
+        }
+        for name, (modality, translation, rotation, *_) in NUSCENES.items()
+    ]
+    for number, scene in enumerate(scenes):
+        first_us = START_US + number * 100_000_000
+        tables["scene"].append({"token": scene, "name": scene})
+        _nuscenes_objects(tables, scene, first_us, samples)
+        for name in NUSCENES:
+            _nuscenes_files(path, tables, scene, (name, first_us, samples))
+    for name, rows in tables.items():
+        text(path / "v1.0-mini" / f"{name}.json", json.dumps(rows))
+    return path / "v1.0-mini" / scenes[0]
+
+
+def _nuscenes_objects(tables, scene, first_us, samples):
+    """Add a car 20 m ahead that keeps its distance, and somebody who stands there once."""
+    for index in range(samples):
+        token, at_us = f"{scene}-{index}", first_us + index * SAMPLE_US
+        tables["sample"].append({"token": token, "scene_token": scene, "timestamp": at_us})
+        places = [("car", "c0", [100.0, 20.0 + 2.5 * index, 1.0], [1.8, 4.5, 1.6])]
+        if index == 1:
+            places.append(("walker", "c1", [97.0, 12.5, 0.9], [0.6, 0.7, 1.8]))
+        for name, category, place, size in places:
+            instance = f"{scene}-{name}"
+            if instance not in {row["token"] for row in tables["instance"]}:
+                tables["instance"].append({"token": instance, "category_token": category})
+            tables["sample_annotation"].append(
+                {
+                    "token": f"{token}-{name}",
+                    "sample_token": token,
+                    "instance_token": instance,
+                    "translation": place,
+                    "size": size,
+                    "rotation": NORTH,
+                }
+            )
+
+
+def _nuscenes_files(path, tables, scene, of_sensor):
+    """Add the files of a sensor and where the vehicle was then."""
+    name, first_us, samples = of_sensor
+    modality, *_, hz, ending = NUSCENES[name]
+    step_us = 1_000_000 // hz
+    for index in range((samples - 1) * SAMPLE_US // step_us + 1):
+        after_us = index * step_us
+        key = after_us % SAMPLE_US == 0
+        token = f"{scene}-{name}-{index}"
+        file = f"{'samples' if key else 'sweeps'}/{name}/{token}.{ending}"
+        if modality == "lidar":
+            sweep(path / file, columns=5)
+        elif modality == "radar":
+            radar_pcd(path / file)
+        else:
+            picture(path / file, encoding="JPEG")
+        place = [100.0, after_us * 5e-6, 0.0]
+        tables["ego_pose"].append({"token": token, "translation": place, "rotation": NORTH})
+        tables["sample_data"].append(
+            {
+                "token": token,
+                "sample_token": f"{scene}-{-(-after_us // SAMPLE_US)}",
+                "ego_pose_token": token,
+                "calibrated_sensor_token": f"m-{name}",
+                "filename": file,
+                "timestamp": first_us + after_us,
+                "is_key_frame": key,
+                "width": 96 if modality == "camera" else 0,
+                "height": 32 if modality == "camera" else 0,
+            }
+        )

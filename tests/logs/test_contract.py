@@ -85,3 +85,12 @@ class TestKittiFrames(Contract):
 
     def spoil(self, path):
         (path / "training/label_2/000001.txt").write_text("Car 0.00")
+
+
+class TestNuscenes(Contract):
+    write = staticmethod(small_sets.write_nuscenes)
+
+    def spoil(self, path):
+        samples = path.parent.parent / "samples"
+        for file in (*(samples / "RADAR_FRONT").iterdir(), *(samples / "CAM_FRONT").iterdir()):
+            file.write_bytes(file.read_bytes()[:-3])

@@ -201,6 +201,26 @@ def test_labels_without_anything_else_are_refused(tmp_path):
         open_log(tmp_path / "label_02/0000.txt")
 
 
+def test_recorded_labels_are_all_there(shared):
+    for path in sorted((shared / "kitti_tracking_text/label_02").iterdir()):
+        words = [line.split() for line in path.read_text().splitlines()]
+        named = [line for line in words if line[2] != "DontCare"]
+        scenes = truth_of(path)
+        assert len(scenes) == 1 + max(int(line[0]) for line in words)
+        assert sum(len(scene.truth.objects) for scene in scenes) == len(named) > 100
+        nearest = [min((o.box.x for o in s.truth.objects), default=9.0) for s in scenes]
+        assert min(nearest) > -5.0  # what is labelled is in the image
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("0000", "line 1: expected 17 words, found a score"), ("0017", "found an empty file")],
+)
+def test_recorded_results_of_a_tracker_are_no_truth(shared, name, what):
+    with pytest.raises(InputError, match=what):
+        open_log(shared / f"kitti_tracking_text/tracker_results/{name}.txt")
+
+
 # Raw drives
 
 
