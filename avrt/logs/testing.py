@@ -45,7 +45,7 @@ class LogContract:
             assert reader.format
             assert reader.topics()
 
-    def test_messages_come_by_log_time(self, log: Path) -> None:
+    def test_messages_come_in_the_order_of_their_log_times(self, log: Path) -> None:
         with self.open_log(log) as reader:
             times = [raw.log_ns for raw in reader.messages()]
         assert times

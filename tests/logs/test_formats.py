@@ -58,7 +58,7 @@ def test_the_example_is_short(package):
 def test_the_example_keeps_to_the_rules_and_every_command_reads_it(package):
     found = run(package, "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=made")
     assert found.returncode == 0, found.stdout
-    drive = next((package / "made").glob("test_messages_come_by*0"))
+    drive = next((package / "made").glob("test_messages_come_in_*0"))
     info = run(package, "avrt", "info", str(drive))
     assert info.returncode == 0, info.stderr
     assert "test track drive" in info.stdout

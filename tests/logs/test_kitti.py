@@ -181,7 +181,9 @@ def test_labels_alone_are_in_the_level_axes_of_the_camera(tmp_path):
         (f"0 1 {small_sets.CAR} 0.9", "line 1: expected 17 words, found a score"),
         (f"0 1 {small_sets.CAR}\n0 1 Car", "line 2: expected 17 words, found 3"),
         (f"0 1 {small_sets.CAR.replace('Car', 'Boat')}", "line 1: expected Car, Van, .* 'Boat'"),
-        (f"-1 1 {small_sets.CAR}", "line 1: expected whole numbers from 0, found -1 and 1"),
+        (f"-1 1 {small_sets.CAR}", "line 1: expected a frame up to 1000000 .* -1 and 1"),
+        (f"2000000 1 {small_sets.CAR}", "line 1: expected a frame up to 1000000 and a number"),
+        (f"1 4294967296 {small_sets.CAR}", "line 1: expected .* up to 4294967295, found 1 and"),
         (f"0 x {small_sets.CAR}", "line 1: expected the numbers of a frame and an object"),
         (f"0 1 {small_sets.CAR.replace('20.00', 'inf')}", "line 1: expected finite numbers"),
     ],
@@ -270,7 +272,19 @@ def test_times_that_are_none_cost_their_sensor_only(drive, content):
     (drive / "image_02/timestamps.txt").write_text(content)
     counts, told = lost(drive)
     assert counts == {}
-    assert "image_02/timestamps.txt: expected" in told
+    assert "image_02/timestamps.txt" in told
+    assert "expected a" in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("0.9999128", "0.8999128"), ("0.9999128", "nan"), ("R_rect", "P_rect")]
+)
+def test_a_calibration_that_holds_no_rotation_costs_what_needs_it(sequence, old, new):
+    path = sequence.parent / "calib/0003.txt"
+    path.write_text(path.read_text().replace(old, new))
+    _, told = lost(sequence)
+    assert "0003.txt: expected " in told
+    assert "rotation" in told or "9 numbers of R0_rect or R_rect" in told
 
 
 def test_a_calibration_that_is_damaged_is_told_and_one_that_is_missing_is_not(drive):

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from avrt.errors import DamagedInputError, InputError, SpecError
 from avrt.logs import Series, SeriesReader
@@ -29,6 +31,22 @@ def test_series_are_merged_by_log_time_and_equal_ones_by_the_order_of_the_series
         ("/other", 20, 2),
         ("/speed", 30, 2),
     ]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=4))
+def test_any_series_come_by_log_time_then_series_then_place_and_each_message_once(times):
+    names = [f"/{number}" for number in range(len(times))]
+    reader = SeriesReader(
+        "a log",
+        [speeds(name, np.array(one, np.int64)) for name, one in zip(names, times, strict=True)],
+    )
+    rows = [
+        (at, name, i) for name, one in zip(names, times, strict=True) for i, at in enumerate(one)
+    ]
+    assert taken(reader) == [(name, at, i) for at, name, i in sorted(rows)]
+    for name, one in zip(names, times, strict=True):
+        assert reader.log_times()[name].tolist() == sorted(one)
+        assert [at for _, at, _ in taken(reader, [name])] == sorted(one)
 
 
 def test_messages_come_in_the_order_in_which_they_were_recorded():

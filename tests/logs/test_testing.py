@@ -92,7 +92,7 @@ class ClosedOnce(Sound):
 
 BREAKS = {
     Unnamed: "test_it_says_what_it_is",
-    Backwards: "test_messages_come_by_log_time",
+    Backwards: "test_messages_come_in_the_order_of_their_log_times",
     Overpromising: "test_topics_tell_how_many_messages_there_are_and_of_which_type",
     Forgetful: "test_reading_again_gives_the_same",
     Shared: "test_two_readings_at_once_do_not_disturb_each_other",

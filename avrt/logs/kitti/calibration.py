@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 VEHICLE, IMU, LIDAR = "base_link", "imu", "velodyne"
 CAMERAS = range(4)
+TURN_ERROR_MAX = 0.01  # of a product of rows; files have seven digits
+PIXELS_MAX = 1 << 16
 IMU_IN_VEHICLE: Pose = (-0.05, 0.32, 0.93, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -102,7 +104,7 @@ def read_calibration(path: Path) -> Calibration:
     """
     values = Values(path)
     rectify = np.eye(4)
-    rectify[:3, :3] = values.matrix(3, 3, "R0_rect", "R_rect")
+    rectify[:3, :3] = values.turn("R0_rect", "R_rect")
     to_camera = rectify @ values.rigid("Tr_velo_to_cam", "Tr_velo_cam")
     to_lidar = values.rigid("Tr_imu_to_velo", "Tr_imu_velo")
     projections = {number: values.matrix(3, 4, f"P{number}") for number in CAMERAS}
@@ -117,13 +119,13 @@ def read_drive_calibration(folder: Path) -> Calibration:
     """
     cameras = Values(folder / "calib_cam_to_cam.txt")
     rectify = np.eye(4)
-    rectify[:3, :3] = cameras.matrix(3, 3, "R_rect_00")
+    rectify[:3, :3] = cameras.turn("R_rect_00")
     to_camera = rectify @ Values(folder / "calib_velo_to_cam.txt").turn_and_shift()
     path = folder / "calib_imu_to_velo.txt"
     to_lidar = Values(path).turn_and_shift() if path.exists() else None
     projections = {n: cameras.matrix(3, 4, f"P_rect_{n:02d}") for n in CAMERAS}
     sizes = {n: cameras.matrix(1, 2, f"S_rect_{n:02d}")[0] for n in CAMERAS}
-    whole = {n: (int(size[0]), int(size[1])) for n, size in sizes.items()}
+    whole = {n: (int(size[0]), int(size[1])) for n, size in sizes.items() if _is_size(size)}
     return Calibration(projections, to_camera, to_lidar, whole)
 
 
@@ -152,15 +154,40 @@ class Values:
             raise InputError(what, str(self._path))
         return numbers.reshape(rows, columns)
 
+    def turn(self, *names: str) -> Matrix:
+        """Return a rotation (3, 3).
+
+        Raises:
+            InputError: there is none.
+        """
+        return self._checked(self.matrix(3, 3, *names), names)
+
     def rigid(self, *names: str) -> Matrix:
-        """Return a matrix (4, 4) of twelve numbers, [R | t]."""
-        return np.vstack((self.matrix(3, 4, *names), (0, 0, 0, 1)))
+        """Return a matrix (4, 4) of twelve numbers, [R | t].
+
+        Raises:
+            InputError: there is none, or R is no rotation.
+        """
+        rows = self.matrix(3, 4, *names)
+        self._checked(rows[:, :3], names)
+        return np.vstack((rows, (0, 0, 0, 1)))
 
     def turn_and_shift(self) -> Matrix:
         """Return a matrix (4, 4) of the rows R and T."""
         whole = np.eye(4)
-        whole[:3, :3], whole[:3, 3] = self.matrix(3, 3, "R"), self.matrix(1, 3, "T")[0]
+        whole[:3, :3], whole[:3, 3] = self.turn("R"), self.matrix(1, 3, "T")[0]
         return whole
+
+    def _checked(self, turn: Matrix, names: tuple[str, ...]) -> Matrix:
+        far = np.abs(turn @ turn.T - np.eye(3)).max()
+        if not far <= TURN_ERROR_MAX or np.linalg.det(turn) < 0:
+            what = f"expected {' or '.join(names)} to hold a rotation, found {turn.tolist()}"
+            raise InputError(what, str(self._path))
+        return turn
+
+
+def _is_size(size: Matrix) -> bool:
+    return bool(((size >= 1) & (size <= PIXELS_MAX)).all())
 
 
 def _homogeneous(xyz: NDArray[np.float32]) -> Matrix:

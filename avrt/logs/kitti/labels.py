@@ -39,6 +39,7 @@ LABELS = {
 }
 NOWHERE = "DontCare"
 OBJECT_WORDS, TRACK_WORDS = 15, 17
+FRAME_MAX, NUMBER_MAX = 1_000_000, (1 << 32) - 1
 LEVEL = "camera_00_level"
 TO_LEVEL = np.array([[0.0, 0, 1, 0], [-1, 0, 0, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
 """From the axes of a camera to forward, left, up: for labels without a calibration."""
@@ -110,8 +111,10 @@ def read_tracks(path: Path) -> dict[int, list[Label]]:
         except ValueError:
             what = f"expected the numbers of a frame and an object, found {line[:20]!r}"
             raise InputError(what, place) from None
-        if frame < 0 or (name < 0 and words[2] != NOWHERE):
-            raise InputError(f"expected whole numbers from 0, found {frame} and {name}", place)
+        named = 0 <= name <= NUMBER_MAX or words[2] == NOWHERE
+        if not 0 <= frame <= FRAME_MAX or not named:
+            what = f"expected a frame up to {FRAME_MAX} and a number up to {NUMBER_MAX}"
+            raise InputError(f"{what}, found {frame} and {name}", place)
         labels = found.setdefault(frame, [])
         if words[2] != NOWHERE:
             labels.append(_label(frame, name, words[2:], place))

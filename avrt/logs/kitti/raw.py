@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TIMES = "timestamps.txt"
+TIME = re.compile(r"(19[789]|20[012])\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?", re.ASCII)
 LIDAR, OXTS, CALIBRATION = "velodyne_points", "oxts", "calib_cam_to_cam.txt"
 FOLDERS = (*(f"image_{number:02d}" for number in CAMERAS), LIDAR, OXTS)
 
@@ -141,6 +143,10 @@ def read_times(path: Path) -> NDArray[np.int64]:
         InputError: it is missing, or a line is none.
     """
     lines = read_lines(path)
+    for number, line in enumerate(lines, 1):
+        if TIME.fullmatch(line.strip()) is None:
+            what = f"expected a date with a time, found {line[:40]!r}"
+            raise InputError(what, f"{path}, line {number}")
     try:
         return np.array(lines, "datetime64[ns]").astype(np.int64)
     except ValueError as error:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 VERSIONS, SCENES = "v1.0-*", "scene.json"
 VEHICLE, MAP = "base_link", "map"
 NS_PER_US = 1000
+TIME_US_MAX, PIXELS_MAX = 1 << 52, 1 << 16
 NAMES_MAX = 12
 LIDAR_COLUMNS = 5
 
@@ -86,7 +87,9 @@ class Channel:
 
     @property
     def stamp_ns(self) -> NDArray[np.int64]:
-        return np.array([row.whole("timestamp") * NS_PER_US for row in self.rows], np.int64)
+        return np.array(
+            [row.whole("timestamp", TIME_US_MAX) * NS_PER_US for row in self.rows], np.int64
+        )
 
 
 def recognises(path: Path) -> bool:
@@ -145,7 +148,7 @@ def _series(root: Path, tables: Tables, scene: Row) -> Iterator[Series]:
     token = scene.text("token")
     rows = tables.rows("sample", lambda one: one.get("scene_token") == token)
     samples = sorted(
-        ((row.text("token"), row.whole("timestamp") * NS_PER_US) for row in rows),
+        ((row.text("token"), row.whole("timestamp", TIME_US_MAX) * NS_PER_US) for row in rows),
         key=lambda sample: sample[1],
     )
     if not samples:
@@ -180,7 +183,7 @@ def _channels(root: Path, tables: Tables, samples: set[str]) -> list[Channel]:
         channel = found.setdefault(name, Channel(name, sensor.text("modality"), mounting, []))
         channel.rows.append(row)
     for channel in found.values():
-        channel.rows.sort(key=lambda row: row.whole("timestamp"))
+        channel.rows.sort(key=lambda row: row.whole("timestamp", TIME_US_MAX))
     return [found[name] for name in sorted(found)]
 
 
@@ -233,7 +236,8 @@ def _camera_info(channel: Channel) -> Series:
 
     def make(index: int) -> CameraInfo:
         row = channel.rows[index]
-        return CameraInfo(row.whole("width"), row.whole("height"), projection)
+        width, height = (row.whole(key, PIXELS_MAX) for key in ("width", "height"))
+        return CameraInfo(width, height, projection)
 
     return Series(topic, CAMERA_INFO, channel.name, channel.stamp_ns, make)
 

@@ -30,10 +30,11 @@ class Row:
             raise self._error(key, "a text")
         return value
 
-    def whole(self, key: str) -> int:
+    def whole(self, key: str, largest: int) -> int:
+        """Return a whole number from 0 to `largest`."""
         value = self._values.get(key)
-        if not isinstance(value, int):
-            raise self._error(key, "a whole number")
+        if not isinstance(value, int) or not 0 <= value <= largest:
+            raise self._error(key, f"a whole number from 0 to {largest}")
         return value
 
     def flag(self, key: str) -> bool:
