@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,7 +88,7 @@ def picture_size(path: Path) -> tuple[int, int]:
         InputError: it is missing or none.
     """
     try:
-        with PillowImage.open(path) as picture:
+        with PillowImage.open(BytesIO(read_bytes(path))) as picture:
             return picture.size
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, PillowImage.DecompressionBombError) as error:
         raise InputError(f"expected a picture: {error}", str(path)) from None

@@ -239,6 +239,33 @@ def test_a_drive_has_its_times_and_a_sweep_is_recorded_when_it_ends(drive):
     assert images[0][1].payload.pixels().shape == (32, 96, 3)
 
 
+@pytest.mark.slow
+def test_a_recorded_sequence_is_the_same_in_a_drive_as_in_the_file_it_came_in(shared, tmp_path):
+    recorded = shared / "kitti_sfnd_seq/kitti_sfnd_7p8s.mcap"
+    topics = {POINTS: "lidar", "/camera/image_02/compressed": "camera"}
+    for topic, folder in zip(topics, ("velodyne_points", "image_02"), strict=True):
+        lines = []
+        for index, (_, one) in enumerate(decoded(recorded, topic, topics[topic])):
+            path = tmp_path / folder / "data" / f"{index:010d}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines.append(f"{np.datetime64(one.header_ns, 'ns')}\n".replace("T", " "))
+            if topic == POINTS:
+                rows = np.column_stack((one.payload.xyz, one.payload.intensity))
+                rows.astype("<f4").tofile(path.with_suffix(".bin"))
+            else:
+                path.with_suffix(".jpg").write_bytes(one.payload.data.tobytes())
+        text(tmp_path / folder / "timestamps.txt", "".join(lines))
+    for topic, kind in topics.items():
+        pairs = zip(decoded(recorded, topic, kind), decoded(tmp_path, topic, kind), strict=True)
+        for (_, one), (_, other) in pairs:
+            assert one.header_ns == other.header_ns
+            if topic == POINTS:
+                assert np.array_equal(one.payload.xyz, other.payload.xyz)
+                assert np.array_equal(one.payload.intensity, other.payload.intensity)
+            else:
+                assert np.array_equal(one.payload.data, other.payload.data)
+
+
 def test_the_unit_tells_motion_in_its_own_axes(drive):
     (_, imu), *_ = decoded(drive, "/oxts/imu", "imu")
     assert imu.payload.acceleration == pytest.approx([1.1, 1.2, 1.3])
