@@ -1,10 +1,12 @@
 """KITTI's folders as logs: places, times, and what is missing."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import small_sets
+import yaml
 from small_sets import FRAMES, text
 
 from avrt.errors import DamagedInputError, InputError
@@ -15,6 +17,7 @@ from avrt.logs.transforms import read_transforms
 from avrt.logs.truth import read_truth
 from avrt.model.frames import Frames
 
+ROOT = Path(__file__).parents[2]
 S = 1_000_000_000
 POINTS = "/lidar/velodyne/points"
 OF_CAMERA = {"/camera/image_02/camera_info", "/camera/image_02/compressed"}
@@ -70,6 +73,29 @@ def test_the_frames_are_where_the_sensor_setup_has_them(drive, sequence, frames)
         camera = np.array(known.between("camera_02", "base_link")).reshape(3, 4)
         assert camera[:, 3] == pytest.approx([1.09, 0.06, 1.65], abs=0.03)
         assert camera[:, 2] == pytest.approx([1.0, 0.0, 0.0], abs=0.03)  # it looks ahead
+
+
+def test_the_calibration_of_a_day_is_that_of_the_shipped_pipeline(drive):
+    day = {
+        small_sets.P2: "721.5377 0 609.5593 44.85728 0 721.5377 172.854 0.2163791 "
+        "0 0 1 0.002745884",
+        small_sets.R0: "0.9999239 0.00983776 -0.007445048 -0.009869795 0.9999421 -0.004278459 "
+        "0.007402527 0.004351614 0.9999631",
+    }
+    cameras = (drive.parent / "calib_cam_to_cam.txt").read_text()
+    for old, new in day.items():
+        cameras = cameras.replace(old, new)
+    text(drive.parent / "calib_cam_to_cam.txt", cameras)
+    turn = (
+        "0.007533745 -0.9999714 -0.000616602 0.01480249 0.0007280733 -0.9998902 "
+        "0.9998621 0.00752379 0.01480755"
+    )
+    velodyne = f"R: {turn}\nT: -0.004069766 -0.07631618 -0.2717806\n"
+    text(drive.parent / "calib_velo_to_cam.txt", velodyne)
+    shipped = yaml.safe_load((ROOT / "pipelines/kitti.yaml").read_text())
+    matrix = shipped["calibration"]["frames"]["velodyne"]["matrix"]
+    found = np.array(frames_of(drive).between("velodyne", "camera_02")).reshape(3, 4)
+    assert found == pytest.approx(np.array(matrix), abs=1e-6)
 
 
 def test_a_point_is_in_the_image_where_the_development_kit_has_it(drive):
@@ -292,6 +318,15 @@ def test_a_file_that_is_missing_or_cut_costs_its_message_only(drive):
         "/oxts/speed": 1,
     }  # fmt: skip
     assert "0000000000.png: expected a whole png, found one that is cut; and 3 more" in told
+
+
+def test_the_only_drive_of_a_day_is_meant_and_of_several_one_is_to_be_named(drive):
+    with open_log(drive) as one, open_log(drive.parent) as other:
+        assert one.topics() == other.topics()
+    second = drive.with_name("2011_09_26_drive_0009_sync")
+    text(second / "oxts/timestamps.txt", "2011-09-26 13:02:25.0")
+    with pytest.raises(InputError, match=r"one drive, found .*0005_sync, .*0009_sync; name one as"):
+        open_log(drive.parent)
 
 
 @pytest.mark.parametrize("content", ["", "yesterday\n", "2011-09-26 13:02:25\n13 o'clock"])

@@ -1,5 +1,6 @@
 """A raw drive of KITTI: a folder such as `2011_09_26/2011_09_26_drive_0005_sync`.
 
+* Of the day's folder the only drive is meant; of several one is to be named.
 * `image_00` to `image_03`, `velodyne_points` and `oxts`, those that are there, each with
   `timestamps.txt` and `data/`. The calibration files lie in the folder above, or in this one;
   without them there is no `/tf_static` and no CameraInfo.
@@ -48,16 +49,28 @@ FOLDERS = (*(f"image_{number:02d}" for number in CAMERAS), LIDAR, OXTS)
 
 
 def recognises(path: Path) -> bool:
-    return any((path / name / TIMES).is_file() for name in FOLDERS)
+    return bool(_drives(path))
 
 
 def open_drive(path: Path) -> SeriesReader:
-    """Open the folder of a drive.
+    """Open the folder of a drive, or of a day with one drive.
 
     Raises:
-        InputError: no sensor of it can be used.
+        InputError: there are several, or no sensor of it can be used.
     """
-    return SeriesReader("KITTI raw drive", _series(path))
+    drive, *others = _drives(path)
+    if others:
+        names = ", ".join(one.name for one in (drive, *others))
+        what = f"expected one drive, found {names}; name one as {drive}"
+        raise InputError(what, str(path))
+    return SeriesReader("KITTI raw drive", _series(drive))
+
+
+def _drives(path: Path) -> list[Path]:
+    """Return the drives that a path may mean."""
+    folders = [path, *sorted(path.glob("*_drive_*"))] if path.is_dir() else []
+    found = [one for one in folders if any((one / name / TIMES).is_file() for name in FOLDERS)]
+    return [path] if path in found else found
 
 
 def _series(drive: Path) -> Iterator[Series]:
