@@ -3,7 +3,8 @@
 Choose with `--hypothesis-profile=NAME`. And small logs for whoever replays one. What tests of
 the kernel (`builder`, `pipelines`, `tracing`), of drivers (`small_stages`), of pipeline files
 (`spoilt`), of stages (`small_networks`, `traffic`, `driving`), of traces (`traces`, `perfetto`) and
-of scores (`sequences`, `scored`) share, and `recorded_cuda`, all tests can import.
+of scores (`sequences`, `scored`) and of logs (`small_sets`) share, and `recorded_cuda`, all tests
+can import.
 """
 
 import gc
@@ -28,6 +29,7 @@ FOLDERS = (
     "metrics",
     "device",
     "safety",
+    "logs",
 )
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in FOLDERS]
 

@@ -17,6 +17,7 @@ SOURCES = {
     "rosbags_misc/tilt_laser.bag": ["lidar", "imu", "gnss", "speed"],
     "comma2k19_example1": ["radar", "imu", "gnss", "speed"],
     "kitti_sfnd_seq/kitti_sfnd_7p8s.mcap": ["lidar", "camera"],
+    "kitti_object_labelled": ["lidar", "camera"],
 }
 
 

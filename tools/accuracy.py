@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import kitti_log
 import score_tracking
 
 from avrt.api import Pipeline
@@ -55,20 +54,20 @@ class Drive:
     """One drive to score.
 
     Attributes:
-        make: writes the log, given the data folder and where to.
+        find: returns the log, given the data folder and one to write into.
         needs: folders of the data that it needs; the last one is where the stages find their files.
         what: what a reader must know to read the figures.
     """
 
     title: str
-    make: Callable[[Path, Path], object]
+    find: Callable[[Path, Path], Path]
     pipeline: str
     needs: tuple[str, ...] = ()
     what: str = ""
 
 
-def _kitti_object(data: Path, out: Path) -> None:
-    kitti_log.write_log(data / "kitti_object_labelled", out)
+def _kitti_object(data: Path, _folder: Path) -> Path:
+    return data / "kitti_object_labelled"
 
 
 WORLD_SEED, WORLD_SECONDS = 0, 20.0
@@ -77,8 +76,10 @@ WORLD_SEED, WORLD_SECONDS = 0, 20.0
 def _world(scene: str) -> Drive:
     """Return a drive through a scene of the built-in world."""
 
-    def make(_data: Path, out: Path) -> None:
-        write_drive(out, scene, seed=WORLD_SEED, seconds=WORLD_SECONDS)
+    def make(_data: Path, folder: Path) -> Path:
+        log = folder / "log.mcap"
+        write_drive(log, scene, seed=WORLD_SEED, seconds=WORLD_SECONDS)
+        return log
 
     what = f"{WORLD_SECONDS:g} s of the world, seed {WORLD_SEED}: `avrt demo --scene {scene}`."
     return Drive(f"World, {scene}", make, "pipelines/urban.yaml", what=what)
@@ -106,10 +107,9 @@ DRIVES = (
 
 
 def score(drive: Drive, data: Path) -> RunScore:
-    """Make a drive, replay it and score the record."""
+    """Replay a drive and score the record."""
     with TemporaryDirectory() as folder, chdir(data / drive.needs[-1] if drive.needs else "."):
-        log, run = Path(folder) / "log.mcap", Path(folder) / "run.mcap"
-        drive.make(data, log)
+        log, run = drive.find(data, Path(folder)), Path(folder) / "run.mcap"
         Pipeline.load(ROOT / drive.pipeline).replay(log, out=run)
         return score_run(run)
 

@@ -36,7 +36,7 @@ def add_to(commands: _SubParsersAction[ArgumentParser]) -> None:
         "log",
         type=Path,
         metavar="LOG",
-        help="an MCAP file, a rosbag2 folder or file, a ROS 1 bag, or a comma2k19 segment",
+        help="an MCAP file, a rosbag2, a ROS 1 bag, or another of the formats of docs/logs.md",
     )
     parser.add_argument(
         "-p",

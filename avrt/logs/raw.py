@@ -55,7 +55,7 @@ def writers_told_apart(channels: Iterable[Channel], nodes: Mapping[int, str]) ->
         yield replace(channel, writer=writer) if counts[channel.topic] > 1 else channel
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class RawMessage:
     """One message as the log has it.
 

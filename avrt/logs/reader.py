@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from avrt.errors import InputError, did_you_mean
-from avrt.logs.bag.file import BAG_MAGIC
-from avrt.logs.bag.reader import BagReader
-from avrt.logs.comma.reader import FOLDER, CommaReader
 from avrt.logs.extents import File
-from avrt.logs.mcap.file import MAGIC
-from avrt.logs.mcap.reader import McapReader
-from avrt.logs.rosbag2.reader import ZSTD_MAGIC, Rosbag2Reader, open_bag
-from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC
+from avrt.logs.formats import accepted, find_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,8 +24,8 @@ if TYPE_CHECKING:
 
     from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
 
-ACCEPTED = "an MCAP file, a rosbag2 folder or file, a ROS 1 bag or a comma2k19 segment"
 ENDINGS = {".mcap", ".db3", ".bag", ".zstd"}
+MAGIC_BYTES = 16  # shown of a file of no known format
 
 
 class LogReader(Protocol):
@@ -82,31 +76,24 @@ def open_log(path: str | Path, *, strict: bool = False) -> LogFile:
 
     Raises:
         InputError: it is missing, empty, or of no known format.
+        SpecError: a log format of an installed package cannot be loaded.
     """
     path = Path(path)
+    found = find_format(path)
+    if found is not None:
+        return found.open(path, strict=strict)
+    raise InputError(_what_it_is(path), str(path))
+
+
+def _what_it_is(path: Path) -> str:
+    """Say why a path is no log."""
     if not path.exists():
         names = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS)
         remedy = f"; {did_you_mean(path.name, names)}" if names else ""
-        raise InputError(f"no such log{remedy}", str(path))
+        return f"no such log{remedy}"
     if path.is_dir():
-        return _open_folder(path, strict=strict)
+        return f"expected {accepted()}, found a folder of none of them"
     file = File(path)
-    magic = file.read_at(0, len(SQLITE_MAGIC))
-    if magic.startswith(MAGIC):
-        return McapReader(file, strict=strict)
-    if magic.startswith(BAG_MAGIC):
-        return BagReader(file, strict=strict)
+    magic = file.read_at(0, MAGIC_BYTES)
     file.close()
-    if magic == SQLITE_MAGIC or magic.startswith(ZSTD_MAGIC):
-        return Rosbag2Reader([path], path, strict=strict)
-    found = repr(magic) if magic else "an empty file"
-    raise InputError(f"expected {ACCEPTED}, found {found}", str(path))
-
-
-def _open_folder(path: Path, *, strict: bool) -> LogFile:
-    if (path / FOLDER).is_dir():
-        return CommaReader(path, strict=strict)
-    bag = open_bag(path, strict=strict)
-    if bag is not None:
-        return bag
-    raise InputError(f"expected {ACCEPTED}, found a folder of none of them", str(path))
+    return f"expected {accepted()}, found {repr(magic) if magic else 'an empty file'}"

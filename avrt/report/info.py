@@ -38,8 +38,9 @@ def survey_text(name: str, survey: Survey) -> Iterator[RenderableType]:
 
 
 def _extent(survey: Survey) -> str:
-    size = f"{survey.size_bytes / MEBI:.1f} MiB" if survey.size_bytes else "empty"
     messages = sum(topic.messages for topic in survey.topics)
+    unknown = "part of a folder" if messages else "empty"
+    size = f"{survey.size_bytes / MEBI:.1f} MiB" if survey.size_bytes else unknown
     return f"{survey.format}, {size}, {messages} messages in {_seconds(survey):.3f} s"
 
 

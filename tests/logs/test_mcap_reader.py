@@ -238,7 +238,7 @@ def test_a_chunk_index_of_an_impossible_length_is_not_followed(tmp_path, length)
 def test_what_is_no_log_is_unusable(tmp_path, content):
     path = tmp_path / "log.mcap"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="expected an MCAP file, a rosbag2 folder") as info:
+    with pytest.raises(InputError, match="expected an MCAP file, a ROS 1 bag") as info:
         open_log(path)
     assert info.value.exit_code == 4
 

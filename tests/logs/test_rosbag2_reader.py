@@ -339,7 +339,7 @@ def test_rows_that_are_no_messages_are_told(tmp_path):
     ("names", "what"),
     [
         (["a.db3", "a.mcap"], "found both .db3 and .mcap"),
-        (["readme.txt"], "expected an MCAP file, a rosbag2 folder or file, a ROS 1 bag"),
+        (["readme.txt"], "expected an MCAP file, a ROS 1 bag, a comma2k19 segment"),
         (["a.db3"], "found an empty file"),
     ],
 )

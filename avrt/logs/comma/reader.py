@@ -26,217 +26,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from heapq import merge
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from rosbags.typesys.stores import ros2_jazzy as ros
 
 from avrt.errors import InputError
 from avrt.logs.comma.arrays import read_frames, read_log, read_times, whole_numbers
-from avrt.logs.raw import Anomalies, Anomaly, Channel, RawMessage, TopicInfo, tell_damage
-from avrt.logs.ros.message import cloud_message, fix_message, header, imu_message, twist
-from avrt.logs.ros.types import CAN_FRAME, CLOUD, FIX, HEADER, IMU, TWIST, known_types, schema_text
-from avrt.payload import Fix, Imu
+from avrt.logs.ros.message import cloud_message, header
+from avrt.logs.ros.types import CAN_FRAME, CLOUD, FIX, HEADER, IMU, TWIST, known_types
+from avrt.logs.series import Series, SeriesReader
+from avrt.payload import Fix, Imu, Speed
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-Make = Callable[[int, ros.std_msgs__msg__Header], object]
-Rows = tuple["NDArray[np.int64]", "NDArray[np.int64]", Make]
-
 FOLDER = "processed_log"
-TOPICS: Mapping[str, tuple[str, str]] = {
-    "/imu": (IMU, "imu"),
-    "/gnss/fix": (FIX, "gnss"),
-    "/gnss/qcom/fix": (FIX, "gnss"),
-    "/can/speed": (TWIST, "vehicle"),
-    "/can/wheel_speed": (TWIST, "vehicle"),
-    "/radar/tracks": (CLOUD, "radar"),
-    "/can/frames": (CAN_FRAME, "can"),
-    "/camera/frames": (HEADER, "camera"),
-}
 CAN_FRAMES, FRAME_TIMES = f"{FOLDER}/CAN/raw_can", "global_pose/frame_times"
 CYCLE_PAUSE_S = 0.02
 OBJECTS_MAX = 10_000
 ADDRESS_MAX = ((1 << 32) - OBJECTS_MAX) // OBJECTS_MAX  # ids have 32 bits
-NO_NS = np.empty(0, np.int64)
 FLIP = np.array([1.0, -1.0, -1.0])
 RADAR_FIELDS = {"x": "<f4", "y": "<f4", "z": "<f4", "vrel": "<f4", "id": "<u4"}
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One topic: when each message was stamped and logged (ns), and how to make it."""
+class Rows(NamedTuple):
+    """What is read of a topic: stamps (ns), how to make a message, log times where they differ."""
 
-    channel: Channel
     stamp_ns: NDArray[np.int64]
-    log_ns: NDArray[np.int64]
-    make: Make
-    frame: str
+    make: Callable[[int], object]
+    log_ns: NDArray[np.int64] | None = None
 
 
-class CommaReader:
-    """One open segment folder."""
-
-    format = "comma2k19 segment"
-
-    def __init__(self, folder: Path, *, strict: bool = False) -> None:
-        """Read the arrays.
-
-        Raises:
-            InputError: none of them can be used.
-        """
-        self._folder = folder / FOLDER
-        self._anomalies = Anomalies()
-        self._damage: list[InputError] = []
-        self._strict = strict
-        self._series: list[Series] = []
-        self._store = known_types()
-        readers: list[tuple[str, Callable[[], Rows]]] = [
-            ("/imu", self._read_imu),
-            ("/gnss/fix", partial(self._read_fix, "live_gnss_ublox")),
-            ("/gnss/qcom/fix", partial(self._read_fix, "live_gnss_qcom")),
-            ("/can/speed", partial(self._read_speed, "speed", 1)),
-            ("/can/wheel_speed", partial(self._read_speed, "wheel_speed", 4)),
-            ("/radar/tracks", self._read_radar),
-            *_optional(folder),
-        ]
-        for topic, read in readers:
-            try:
-                stamp_ns, log_ns, make = read()
-            except InputError as error:
-                self._damage.append(error)
-                self._anomalies.add("damaged", None, None, str(error))
-                stamp_ns, log_ns, make = NO_NS, NO_NS, _make_none
-            self._add(topic, stamp_ns, log_ns, make)
-        if len(self._damage) == len(self._series):
-            raise self._damage[0]
-
-    @property
-    def anomalies(self) -> list[Anomaly]:
-        return list(self._anomalies)
-
-    def topics(self) -> dict[str, TopicInfo]:
-        return {
-            s.channel.topic: TopicInfo(
-                s.channel.type, len(s.log_ns), "cdr", "ros2msg", s.channel.schema.decode()
-            )
-            for s in self._series
-        }
-
-    def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
-        names = None if topics is None else set(topics)
-        wanted = [s for s in self._series if names is None or s.channel.topic in names]
-        count = 0
-        if self._strict:
-            tell_damage(self._damage, 0, strict=True)
-        for message in merge(*(self._encode(s) for s in wanted), key=lambda m: m.log_ns):
-            count += 1
-            yield message
-        tell_damage(self._damage, count)
-
-    def log_times(self) -> dict[str, NDArray[np.int64]] | None:
-        return {s.channel.topic: s.log_ns for s in self._series}
-
-    def close(self) -> None:
-        """Do nothing: the arrays were read when the folder was opened."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _encode(self, series: Series) -> Iterator[RawMessage]:
-        channel = series.channel
-        times = zip(series.stamp_ns.tolist(), series.log_ns.tolist(), strict=True)
-        for index, (stamp_ns, log_ns) in enumerate(times):
-            message = series.make(index, header(stamp_ns, series.frame))
-            data = self._store.serialize_cdr(message, channel.type)
-            yield RawMessage(channel, log_ns, log_ns, index, data)
-
-    def _add(
-        self, topic: str, stamp_ns: NDArray[np.int64], log_ns: NDArray[np.int64], make: Make
-    ) -> None:
-        type_name, frame = TOPICS[topic]
-        schema = schema_text(self._store, type_name)
-        channel = Channel(len(self._series) + 1, topic, type_name, "cdr", "ros2msg", schema)
-        self._series.append(Series(channel, stamp_ns, log_ns, make, frame))
-
-    def _read_imu(self) -> Rows:
-        times, acceleration = read_log(self._folder / "IMU/accelerometer", 3)
-        gyro_times, rate = read_log(self._folder / "IMU/gyro", 3)
-        if not np.array_equal(times, gyro_times):
-            place = str(self._folder / "IMU")
-            raise InputError("expected one time for acceleration and angular rate", place)
-        acceleration, rate = acceleration * FLIP, rate * FLIP
-
-        def make(index: int, head: ros.std_msgs__msg__Header) -> object:
-            return imu_message(head, Imu(acceleration[index], rate[index]))
-
-        return _ns(times), _ns(times), make
-
-    def _read_fix(self, name: str) -> Rows:
-        """Read a receiver's latitude, longitude, speed, UTC, altitude and bearing."""
-        times, values = read_log(self._folder / "GNSS" / name, 6)
-
-        def make(index: int, head: ros.std_msgs__msg__Header) -> object:
-            latitude, longitude, _, _, altitude, _ = values[index].tolist()
-            fix = Fix(latitude, longitude, altitude, np.full(3, np.nan), valid=True)
-            return fix_message(head, fix)
-
-        return _ns(times), _ns(times), make
-
-    def _read_speed(self, name: str, columns: int) -> Rows:
-        times, values = read_log(self._folder / "CAN" / name, columns)
-        speed = values.mean(axis=1)
-
-        def make(index: int, head: ros.std_msgs__msg__Header) -> object:
-            return ros.geometry_msgs__msg__TwistStamped(head, twist(float(speed[index]), np.nan))
-
-        return _ns(times), _ns(times), make
-
-    def _read_radar(self) -> Rows:
-        place = self._folder / "CAN/radar"
-        times, values = read_log(place, 7)
-        address, new = whole_numbers(values[:, 5], ADDRESS_MAX, place), values[:, 6] != 0
-        starts = _cycle_starts(times, address)
-        ends = np.append(starts[1:], len(times))[: len(starts)]
-        rows = np.zeros(len(times), list(RADAR_FIELDS.items()))
-        with np.errstate(over="ignore"):  # what no float32 holds becomes infinite: no target
-            rows["x"], rows["y"], rows["vrel"] = values[:, 0], values[:, 1], values[:, 2]
-        rows["id"] = _object_ids(address, new)
-
-        def make(index: int, head: ros.std_msgs__msg__Header) -> object:
-            return cloud_message(head, rows[starts[index] : ends[index]])
-
-        return _ns(times[starts]), _ns(times[ends - 1]), make
+def recognises(path: Path) -> bool:
+    return (path / FOLDER).is_dir()
 
 
-def _optional(folder: Path) -> Iterator[tuple[str, Callable[[], Rows]]]:
-    """Yield what a segment may lack."""
+def open_segment(path: Path, strict: bool) -> SeriesReader:  # noqa: FBT001 - see LogFormat
+    """Open a segment folder; its arrays are read now.
+
+    Raises:
+        InputError: none of them can be used.
+    """
+    return SeriesReader("comma2k19 segment", _series(path), strict=strict)
+
+
+def _series(folder: Path) -> Iterator[Series]:
+    """Yield every topic, those that cannot be read included."""
+    place = folder / FOLDER
+    can = place / "CAN"
+    topics: list[tuple[str, str, str, Callable[[], Rows]]] = [
+        ("/imu", IMU, "imu", partial(_read_imu, place / "IMU")),
+        ("/gnss/fix", FIX, "gnss", partial(_read_fix, place / "GNSS/live_gnss_ublox")),
+        ("/gnss/qcom/fix", FIX, "gnss", partial(_read_fix, place / "GNSS/live_gnss_qcom")),
+        ("/can/speed", TWIST, "vehicle", partial(_read_speed, can / "speed", 1)),
+        ("/can/wheel_speed", TWIST, "vehicle", partial(_read_speed, can / "wheel_speed", 4)),
+        ("/radar/tracks", CLOUD, "radar", partial(_read_radar, can / "radar")),
+    ]
     if (folder / CAN_FRAMES).is_dir():
-        yield "/can/frames", partial(_read_frames, folder / CAN_FRAMES)
+        topics.append(("/can/frames", CAN_FRAME, "can", partial(_read_frames, folder / CAN_FRAMES)))
     if (folder / FRAME_TIMES).is_file():
-        yield "/camera/frames", partial(_read_frame_times, folder / FRAME_TIMES)
+        times = partial(_read_frame_times, folder / FRAME_TIMES)
+        topics.append(("/camera/frames", HEADER, "camera", times))
+    for topic, type_name, frame, read in topics:
+        try:
+            stamp_ns, make, log_ns = read()
+        except InputError as error:
+            yield Series.damaged(topic, type_name, error)
+        else:
+            yield Series(topic, type_name, frame, stamp_ns, make, log_ns)
+
+
+def _read_imu(folder: Path) -> Rows:
+    times, acceleration = read_log(folder / "accelerometer", 3)
+    gyro_times, rate = read_log(folder / "gyro", 3)
+    if not np.array_equal(times, gyro_times):
+        raise InputError("expected one time for acceleration and angular rate", str(folder))
+    acceleration, rate = acceleration * FLIP, rate * FLIP
+    return Rows(_ns(times), lambda index: Imu(acceleration[index], rate[index]))
+
+
+def _read_fix(place: Path) -> Rows:
+    """Read a receiver's latitude, longitude, speed, UTC, altitude and bearing."""
+    times, values = read_log(place, 6)
+
+    def make(index: int) -> Fix:
+        latitude, longitude, _, _, altitude, _ = values[index].tolist()
+        return Fix(latitude, longitude, altitude, np.full(3, np.nan), valid=True)
+
+    return Rows(_ns(times), make)
+
+
+def _read_speed(place: Path, columns: int) -> Rows:
+    times, values = read_log(place, columns)
+    speed = values.mean(axis=1)
+    return Rows(_ns(times), lambda index: Speed(float(speed[index])))
+
+
+def _read_radar(place: Path) -> Rows:
+    times, values = read_log(place, 7)
+    address, new = whole_numbers(values[:, 5], ADDRESS_MAX, place), values[:, 6] != 0
+    starts = _cycle_starts(times, address)
+    ends = np.append(starts[1:], len(times))[: len(starts)]
+    rows = np.zeros(len(times), list(RADAR_FIELDS.items()))
+    with np.errstate(over="ignore"):  # what no float32 holds becomes infinite: no target
+        rows["x"], rows["y"], rows["vrel"] = values[:, 0], values[:, 1], values[:, 2]
+    rows["id"] = _object_ids(address, new)
+    stamp_ns = _ns(times[starts])
+
+    def make(index: int) -> object:
+        head = header(int(stamp_ns[index]), "radar")
+        return cloud_message(head, rows[starts[index] : ends[index]])
+
+    return Rows(stamp_ns, make, _ns(times[ends - 1]))
 
 
 def _read_frames(place: Path) -> Rows:
     frames = read_frames(place)
     frame = known_types().types[CAN_FRAME]
+    stamp_ns = _ns(frames.times)
 
-    def make(index: int, head: ros.std_msgs__msg__Header) -> object:
+    def make(index: int) -> object:
         address = int(frames.address[index])
         return frame(
-            header=head,
+            header=header(int(stamp_ns[index]), "can"),
             id=address,
             is_rtr=False,
             is_extended=address >= 1 << 11,
@@ -245,16 +162,12 @@ def _read_frames(place: Path) -> Rows:
             data=frames.data[index],
         )
 
-    return _ns(frames.times), _ns(frames.times), make
+    return Rows(stamp_ns, make)
 
 
 def _read_frame_times(path: Path) -> Rows:
-    times = _ns(read_times(path))
-
-    def make(_index: int, head: ros.std_msgs__msg__Header) -> object:
-        return head
-
-    return times, times, make
+    stamp_ns = _ns(read_times(path))
+    return Rows(stamp_ns, lambda index: header(int(stamp_ns[index]), "camera"))
 
 
 def _cycle_starts(times: NDArray[np.float64], address: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,7 +195,3 @@ def _object_ids(address: NDArray[np.int64], new: NDArray[np.bool_]) -> NDArray[n
 
 def _ns(times: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(times * NS_PER_S).astype(np.int64)
-
-
-def _make_none(index: int, _head: ros.std_msgs__msg__Header) -> object:
-    raise IndexError(f"message {index} of a log without any")

@@ -223,8 +223,15 @@ class Rosbag2Reader:
         self._anomalies.add("damaged", None, None, str(error))
 
 
-def open_bag(folder: Path, *, strict: bool = False) -> Rosbag2Reader | None:
-    """Open a folder as a rosbag2, or return None when it is none.
+def is_bag(folder: Path) -> bool:
+    """Whether a path is a folder with what a rosbag2 is made of."""
+    if not folder.is_dir():
+        return False
+    return (folder / METADATA).exists() or any(p.name.endswith(ENDINGS) for p in folder.iterdir())
+
+
+def open_bag(folder: Path, *, strict: bool = False) -> Rosbag2Reader:
+    """Open a folder of a rosbag2.
 
     Raises:
         InputError: its parts are of two kinds, or none can be read.
@@ -238,10 +245,8 @@ def open_bag(folder: Path, *, strict: bool = False) -> Rosbag2Reader | None:
     if metadata is not None:
         paths = [path for name in metadata.parts if (path := folder / name).exists()]
         return Rosbag2Reader(paths, folder, metadata, strict=strict)
-    if not found:
-        if damage is not None:
-            raise damage
-        return None
+    if not found and damage is not None:
+        raise damage
     if len({".db3" in path.name for path in found}) > 1:
         what = "expected parts of one kind, found both .db3 and .mcap; name the file to read"
         raise InputError(what, str(folder))

@@ -121,6 +121,7 @@ def survey_log(path: str | Path, limit: Limit | None = None) -> Survey:
 
 
 def _size_bytes(path: Path) -> int:
+    """Return the size of a log's file or folder; 0 of a path that only names a part of one."""
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
