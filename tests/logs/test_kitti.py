@@ -149,6 +149,17 @@ def test_a_frame_has_what_it_has_files_of(frames):
     assert counts["/ground_truth/objects"] == FRAMES
 
 
+def test_files_of_no_number_are_no_frames_and_the_shorter_name_counts(frames):
+    whole = decoded(frames, POINTS, "lidar")
+    for name in (".DS_Store", "readme.txt", "000001.reduced.bin"):
+        text(frames / "training/velodyne" / name, "")
+    with open_log(frames) as log:
+        assert log.topics()[POINTS].messages == FRAMES
+    assert [one.payload.count for _, one in decoded(frames, POINTS, "lidar")] == [
+        one.payload.count for _, one in whole
+    ]
+
+
 def test_a_folder_of_frames_without_any_is_refused(tmp_path):
     (tmp_path / "velodyne").mkdir()
     with pytest.raises(InputError, match="expected frames in velodyne, image_2, label_2"):

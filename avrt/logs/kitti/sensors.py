@@ -50,10 +50,15 @@ FORWARD, RATE_UP, ACCURACY = 8, 22, 23
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by the first part of their names; none where it is missing."""
+    """Return the numbered files of a folder, in order; none where it is missing.
+
+    Of "000134.bin" and "000134.reduced.bin" the shorter name counts.
+    """
     if not folder.is_dir():
         return {}
-    return {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
+    longest_first = sorted(folder.iterdir(), key=lambda path: (-len(path.name), path.name))
+    found = {path.name.partition(".")[0]: path for path in longest_first}
+    return {name: found[name] for name in sorted(found) if name.isdigit()}
 
 
 def mounting_series(

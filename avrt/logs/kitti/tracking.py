@@ -60,7 +60,7 @@ class Sequence:
     def frames(self, kind: str) -> dict[int, Path]:
         """Return the files of a sensor by frame."""
         files = files_in(self.folder / kind / self.name)
-        return {int(name): path for name, path in files.items() if name.isdigit()}
+        return {int(name): path for name, path in files.items()}
 
 
 def recognises(path: Path) -> bool:
