@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def encodable(text: str, encoding: str = "utf-8") -> str:
-    """Return text with what an encoding has no bytes for escaped, such as `\\\\udcff`.
+    r"""Return text with what an encoding has no bytes for escaped, such as `\udcff`.
 
     Python keeps bytes of a file's name that are no UTF-8 as surrogates, which UTF-8 refuses.
     """

@@ -51,7 +51,9 @@ def test_a_pipeline_is_never_written_over_something(call, make_drive, tmp_path, 
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_log_whose_name_is_no_utf_8_is_shown_and_replayed(call, make_drive, tmp_path):
     log = make_drive(5).rename(tmp_path / "a\udcff.mcap")
     assert call("info", log).out.startswith(r"a\udcff.mcap: MCAP")
     assert call("replay", log, "-o", tmp_path / "run.mcap", "--json").code == 0
+    assert call("replay", log, "--report", tmp_path / "run.html", "--json").code == 0

@@ -155,9 +155,10 @@ class TopicSurvey:
             anomalies.add("bursts", self.topic, None, f"{what} stamps: they were logged in bursts")
 
     def _tell_missing(self, anomalies: Anomalies) -> None:
-        known = {a.kind for a in anomalies if a.topic == self.topic}
         steps = self.steps
-        if steps is None or not steps.missing or known & {"stamp_gap", "stamp_jump", "loop"}:
+        if steps is None or not steps.missing:
+            return
+        if any((kind, self.topic) in anomalies for kind in ("stamp_gap", "stamp_jump", "loop")):
             return
         what = (
             f"a step of {format_ns(steps.max_ns)}, where {format_ns(steps.median_ns)} is usual: "
