@@ -8,7 +8,7 @@ def main() -> int:
     try:
         from avrt.cli import main as command  # noqa: PLC0415 - may be interrupted
     except KeyboardInterrupt:
-        print("avrt: interrupted", file=sys.stderr)
+        sys.stderr.write("avrt: interrupted\n")
         return 130
     return command()
 
