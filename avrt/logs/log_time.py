@@ -36,7 +36,7 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
     damage: DamagedInputError | None = None
     try:
         for raw in messages:
-            if not is_log_time(raw.log_ns):
+            if not can_be_logged_at(raw.log_ns):
                 lose(raw, f"log time {raw.log_ns} ns is none")
                 continue
             if group and (raw.run, raw.log_ns) != (group[0].run, group[0].log_ns):
@@ -60,7 +60,7 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
         raise damage
 
 
-def is_log_time(log_ns: int) -> bool:
+def can_be_logged_at(log_ns: int) -> bool:
     """Whether a number can be a log time at all."""
     return 0 <= log_ns <= LOG_NS_MAX
 

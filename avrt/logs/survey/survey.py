@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.errors import InputError
-from avrt.logs.log_time import LOG_NS_MAX, hole_between, is_log_time
+from avrt.logs.log_time import LOG_NS_MAX, hole_between, can_be_logged_at
 from avrt.logs.raw import Anomalies
 from avrt.logs.reader import open_log
 from avrt.logs.survey.topic import TopicSurvey
@@ -102,7 +102,7 @@ class _Reading:
     def _see(self, raw: RawMessage) -> None:
         self.count += 1
         self.size_bytes += len(raw.data)
-        if not is_log_time(raw.log_ns):
+        if not can_be_logged_at(raw.log_ns):
             self.timeless[raw.topic] += 1
             self.anomalies.add("log_time", raw.topic, None, f"log time {raw.log_ns} ns is none")
             return
