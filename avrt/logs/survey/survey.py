@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from avrt.errors import InputError
-from avrt.logs.log_time import LOG_NS_MAX, hole_between, can_be_logged_at
+from avrt.logs.log_time import LOG_NS_MAX, can_be_logged_at, hole_between
 from avrt.logs.raw import Anomalies
 from avrt.logs.reader import open_log
 from avrt.logs.survey.topic import TopicSurvey
