@@ -210,7 +210,7 @@ def _shown(name: str) -> str:
 
 def _hz(topic: TopicSurvey) -> float:
     assert topic.log is not None
-    return min(max(topic.log.hz, HZ_MIN), HZ_MAX)
+    return min(max(topic.log.usual_hz, HZ_MIN), HZ_MAX)
 
 
 def _period_ns(topic: TopicSurvey) -> int:

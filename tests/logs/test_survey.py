@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcap.writer import Writer
 
 from avrt.logs import open_log
 from avrt.logs.survey.steps import Steps
@@ -130,6 +131,40 @@ class Counting:
 
     def __set__(self, owner, value):
         owner.__dict__["topic"] = value
+
+
+def test_each_run_of_a_log_has_clocks_of_its_own(tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path, chunk_bytes=2000) as log:
+        for begin_ns in (100 * S, 0):
+            log._counts.clear()
+            for at_ns in range(START_NS + begin_ns, START_NS + begin_ns + 3 * S, 100 * MS):
+                log.add_raw("/imu", "sensor_msgs/msg/Imu", at_ns, imu(log, at_ns))
+    found = survey_log(path)
+    assert anomalies(found) == {("runs", None): 2}
+    assert found.topics[0].log.usual_hz == pytest.approx(10.0)
+
+
+def test_two_that_write_to_one_topic_have_a_clock_each(tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log, (tmp_path / "b.mcap").open("wb") as file:
+        messages = [(at, imu(log, at - lag)) for at, lag in alternating(40)]
+        writer = Writer(file)
+        writer.start()
+        kind = writer.register_schema("sensor_msgs/msg/Imu", "ros2msg", b"")
+        channels = [
+            writer.register_channel("/imu", "cdr", kind, {"node": node}) for node in ("a", "b")
+        ]
+        for index, (at_ns, data) in enumerate(messages):
+            writer.add_message(channels[index % 2], at_ns, data, at_ns)
+        writer.finish()
+    assert anomalies(survey_log(tmp_path / "b.mcap")) == {}
+
+
+def alternating(count):
+    """Yield log times of two sensors in turn, one of which is 300 ms behind (ns, ns)."""
+    for index in range(count):
+        yield START_NS + S + 100 * MS * index, 300 * MS * (index % 2)
 
 
 def test_messages_without_an_index_are_told_to_be_unknown(tmp_path):
