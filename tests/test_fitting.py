@@ -77,6 +77,17 @@ def test_a_topic_whose_name_no_file_can_hold_is_left_out_and_told(tmp_path, name
     assert [source.topic for source in parse(text, "fit").spec.sources] == ["/lidar"]
 
 
+def test_a_frame_whose_name_no_file_can_hold_is_told_and_the_others_are_placed(tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log:
+        for at_ns, frame in enumerate([b"roof", b"li\nd", b"roof"]):
+            data = b"\0\1\0\0" + (1).to_bytes(4, "little") + bytes(4) + b"\5\0\0\0" + frame + b"\0"
+            log.add_raw("/lidar", CLOUD, at_ns, data)
+    text = fitting_text(path, survey_log(path))
+    assert r"# the lidar names a frame that no file can hold: 'li\nd'" in text
+    assert [placed.child for placed in parse(text, "fit").spec.transforms] == ["roof"]
+
+
 def test_a_topic_of_several_types_that_a_source_cannot_have_is_left_out(tmp_path):
     path = tmp_path / "a.mcap"
     with path.open("wb") as file:

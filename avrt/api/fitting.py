@@ -102,7 +102,9 @@ class Fit:
     def place(self, name: str, topic: TopicSurvey) -> None:
         """Put a sensor at the vehicle's origin, if the log does not say where it is."""
         for frame in topic.frames:
-            if frame and frame != self.vehicle and not self.reaches(frame):
+            if not frame.isprintable():
+                self.notes.append(f"the {name} names a frame that no file can hold: {frame!r}")
+            elif frame and frame != self.vehicle and not self.reaches(frame):
                 self.frames[frame] = {"parent": self.vehicle}
                 self.notes.append(
                     f"the log does not say where the {name} is ({frame}): it counts as being at "
@@ -182,8 +184,8 @@ def _obstacle(topic: TopicSurvey, info: TopicInfo) -> str:
         return f"it has no rate: expected {MESSAGES_MIN} messages or more, found {topic.messages}"
     if topic.log is None:
         return "none of its messages has a log time"
-    if not topic.topic or not all(map(str.isprintable, (topic.topic, *topic.frames))):
-        return "its name, or that of its frame, is no text of one line"
+    if not topic.topic or not topic.topic.isprintable():
+        return "its name is no text of one line"
     return topic.kind and why_unreadable(info, topic.kind)  # where the topic has several types
 
 
