@@ -2,6 +2,8 @@
 
 import pytest
 
+from avrt.logs.writer import LogWriter
+
 
 def test_topics_and_what_was_read_are_shown(call, make_drive):
     done = call("info", make_drive(5))
@@ -57,3 +59,15 @@ def test_a_log_whose_name_is_no_utf_8_is_shown_and_replayed(call, make_drive, tm
     assert call("info", log).out.startswith(r"a\udcff.mcap: MCAP")
     assert call("replay", log, "-o", tmp_path / "run.mcap", "--json").code == 0
     assert call("replay", log, "--report", tmp_path / "run.html", "--json").code == 0
+
+
+def test_names_that_a_terminal_would_obey_are_escaped(call, tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log:
+        for at_ns in (1, 2**63):
+            log.add_raw("/\x1b[31mred\n", "std_msgs/msg/String", at_ns, b"")
+    done = call("info", path, "--pipeline", tmp_path / "fits.yaml")
+    assert done.code == 2
+    assert r"log_time in /\x1b[31mred\n: " in done.out
+    assert "\x1b" not in done.out + done.err
+    assert call("info", path, "--json").data["topics"][0]["topic"] == "/\x1b[31mred\n"

@@ -3,8 +3,8 @@
 Records are copied in the order of the file: schemas and channels with what they say, messages of
 every chunk whose check sum holds, those of a cut chunk that are whole, attachments and metadata.
 The copy gets an index and a summary of its own, so every tool opens it; metadata of the name
-`RECOVERED` says what it was made from and what was lost. Messages of a format that the file does
-not know the channel of, and chunks with a wrong check sum, are lost and told.
+`RECOVERED` says what it was made from and what was lost. Messages of a channel that the file does
+not define, and chunks with a wrong check sum, are lost and told.
 """
 
 from __future__ import annotations
