@@ -51,3 +51,11 @@ def test_every_file_that_the_readme_names_is_there():
     named += re.findall(r"`((?:avrt|pipelines|tools)/[\w/.]+)`", README)
     assert len(named) > 4
     assert [name for name in named if not (root / name).exists()] == []
+
+
+def test_every_file_that_the_map_of_the_code_names_is_there():
+    root = Path(__file__).parents[1]
+    text = (root / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"`(\w+(?:/\w+)+\.py)`", text)
+    assert len(named) > 100
+    assert [n for n in named if not ((root / "avrt" / n).exists() or (root / n).exists())] == []

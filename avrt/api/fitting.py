@@ -10,12 +10,14 @@ to be made right by whoever knows the vehicle.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import yaml
 
 from avrt.config.pipeline import LoadedPipeline, parse
-from avrt.errors import SpecError
+from avrt.errors import InputError, SpecError
+from avrt.logs.decode import why_unreadable
 from avrt.logs.reader import open_log
 from avrt.logs.ros.types import (
     CAMERA_INFO,
@@ -35,9 +37,11 @@ from avrt.model.frames import Frames
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from avrt.errors import AvrtError
+    from avrt.logs.raw import TopicInfo
     from avrt.logs.survey.survey import Survey
     from avrt.logs.survey.topic import TopicSurvey
 
@@ -49,6 +53,8 @@ PREFERRED = {
 """Message types of a kind, the best one first; a picture of a radar needs figures no log has."""
 VEHICLES = ("base_link", "vehicle", "ego_vehicle", "base_footprint")
 MESSAGES_MIN = 2  # of a topic that has a rate
+HZ_MIN, HZ_MAX = 0.01, 1e9  # of a source; a period is at least 1 ns
+TOPICS_SHOWN = 10
 DEVICES = {
     "cpu": {"type": "cpu", "slots": 2, "threads": 1},
     "camera_cpu": {"type": "cpu", "slots": 1, "threads": 1},
@@ -75,20 +81,17 @@ class Fit:
     notes: list[str] = field(default_factory=list)
 
     def source(self, name: str, topic: TopicSurvey, **more: object) -> None:
-        steps = topic.log
-        assert steps is not None
-        hz = max(steps.hz, 0.01)
-        self.period_ns[name] = round(NS_PER_S / hz)
-        keys: dict[str, object] = {"type": topic.kind, "topic": topic.topic, "rate": f"{hz:.4g} Hz"}
-        self.sources[name] = keys | more
+        self.period_ns[name] = _period_ns(topic)
+        rate = f"{_digits(_hz(topic), 4)} Hz"
+        self.sources[name] = {"type": topic.kind, "topic": topic.topic, "rate": rate} | more
 
     def stage(self, name: str, run: str, period_ns: int, share: float, **more: object) -> None:
         """Add a stage that may take a share of a period, and has to be done by its end."""
         self.stages[name] = {
             "run": run,
             "device": "cpu",
-            "wcet": f"{max(period_ns * share / NS_PER_MS, 0.1):.3g} ms",
-            "deadline": f"{max(period_ns / NS_PER_MS, 0.2):.4g} ms",
+            "wcet": f"{_digits(max(period_ns * share / NS_PER_MS, 0.1), 3)} ms",
+            "deadline": f"{_digits(max(period_ns / NS_PER_MS, 0.2), 4)} ms",
             **more,
         }
 
@@ -99,7 +102,9 @@ class Fit:
     def place(self, name: str, topic: TopicSurvey) -> None:
         """Put a sensor at the vehicle's origin, if the log does not say where it is."""
         for frame in topic.frames:
-            if frame and frame != self.vehicle and not self.reaches(frame):
+            if not frame.isprintable():
+                self.notes.append(f"the {name} names a frame that no file can hold: {frame!r}")
+            elif frame and frame != self.vehicle and not self.reaches(frame):
                 self.frames[frame] = {"parent": self.vehicle}
                 self.notes.append(
                     f"the log does not say where the {name} is ({frame}): it counts as being at "
@@ -112,25 +117,28 @@ def fitting_pipeline(log: Path) -> LoadedPipeline:
 
     Raises:
         SpecError: there is nothing in the log that a stage could read.
-        InputError: the log cannot be used.
+        InputError: the log cannot be used, or is damaged and what is good of it is not enough.
     """
     return parse(fitting_text(log, survey_log(log)), f"the pipeline that fits {log.name}")
 
 
 def fitting_text(log: Path, survey: Survey) -> str:
     """Return the text of a pipeline file that fits a log; see `fitting_pipeline`."""
-    tf = [topic.topic for topic in survey.topics if topic.type == TRANSFORMS and topic.messages]
+    tf = [
+        topic.topic
+        for topic in survey.topics
+        if topic.type == TRANSFORMS and topic.messages and topic.topic.isprintable()
+    ]
     with open_log(log) as reader:
         transforms = read_transforms(reader, tf)[0] if tf else []
+        infos = reader.topics()
     known = Frames(tuple(transforms))
     names = {name for t in transforms for name in (t.parent, t.child)}
     vehicle = next((name for name in VEHICLES if name in names), VEHICLES[1])
     fit = Fit(vehicle, known)
-    topics = [t for t in survey.topics if t.messages >= MESSAGES_MIN and t.log is not None]
-    _fill(fit, topics)
+    _fill(fit, _usable(fit, survey.topics, infos))
     if not fit.stages:
-        found = ", ".join(f"{t.topic} ({t.type or 'no type'})" for t in survey.topics) or "none"
-        raise SpecError(f"no pipeline fits {log.name}: no stage reads any of its topics: {found}")
+        raise _none_fits(log, survey, infos)
     calibration = {"tf": tf} if tf else {}
     devices = sorted({str(stage["device"]) for stage in fit.stages.values()})
     keys = {
@@ -149,8 +157,71 @@ def fitting_text(log: Path, survey: Survey) -> str:
         width=WIDTH,
         allow_unicode=True,
     )
-    about = [f"made to fit {log.name}; times are shares of the sensors' periods", *fit.notes]
+    about = [
+        f"made to fit {_shown(log.name)}; times are shares of the sensors' periods",
+        *fit.notes,
+    ]
     return "".join(f"# {note}\n" for note in about) + text
+
+
+def _usable(
+    fit: Fit, topics: Iterable[TopicSurvey], infos: Mapping[str, TopicInfo]
+) -> list[TopicSurvey]:
+    """Return the topics that a source could read; note why others of such a kind are left out."""
+    usable = []
+    for topic in topics:
+        why = _obstacle(topic, infos[topic.topic])
+        if not why:
+            usable.append(topic)
+        elif topic.kind:
+            fit.notes.append(f"left out: {_shown(topic.topic)}, {why}")
+    return usable
+
+
+def _obstacle(topic: TopicSurvey, info: TopicInfo) -> str:
+    """Return why no source can read a topic that is there; "" where one can."""
+    if topic.messages < MESSAGES_MIN:
+        return f"it has no rate: expected {MESSAGES_MIN} messages or more, found {topic.messages}"
+    if topic.log is None:
+        return "none of its messages has a log time"
+    if not topic.topic or not topic.topic.isprintable():
+        return "its name is no text of one line"
+    return topic.kind and why_unreadable(info, topic.kind)  # where the topic has several types
+
+
+def _none_fits(log: Path, survey: Survey, infos: Mapping[str, TopicInfo]) -> AvrtError:
+    """Return why there is no pipeline: the user's mistake, unless the log is damaged."""
+    topics = survey.topics
+    found = [
+        f"{_shown(topic.topic)} ({topic.type or 'no type'}{why and f': {why}'})"
+        for topic in topics[:TOPICS_SHOWN]
+        for why in [topic.kind and _obstacle(topic, infos[topic.topic])]
+    ]
+    if len(topics) > TOPICS_SHOWN:
+        found.append(f"and {len(topics) - TOPICS_SHOWN} more")
+    what = f"no stage reads any of its topics: {', '.join(found) or 'none'}"
+    if survey.damage is not None:
+        return InputError(f"no pipeline fits: {what}; it is damaged: {survey.damage}", str(log))
+    return SpecError(f"no pipeline fits {_shown(log.name)}: {what}")
+
+
+def _shown(name: str) -> str:
+    """Return a name as it is, or quoted and escaped where it would break a line."""
+    return name if name and name.isprintable() else repr(name)
+
+
+def _hz(topic: TopicSurvey) -> float:
+    assert topic.log is not None
+    return min(max(topic.log.usual_hz, HZ_MIN), HZ_MAX)
+
+
+def _period_ns(topic: TopicSurvey) -> int:
+    return round(NS_PER_S / _hz(topic))
+
+
+def _digits(value: float, count: int) -> str:
+    """Return a number of so many digits, never as a power of ten: a quantity has no exponent."""
+    return f"{Decimal(f'{value:.{count}g}'):f}"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -229,11 +300,10 @@ def _ego(fit: Fit, chosen: dict[str, TopicSurvey | None]) -> dict[str, object]:
             inputs=inputs, trigger=first, params={"frame": fit.vehicle},
         )  # fmt: skip
     elif lidar is not None and lidar.size_bytes > SWEEP_BYTES_MIN * lidar.read:
-        assert lidar.log is not None
         for name in inputs:
             del fit.sources[name]
         fit.stage(
-            "ego", "avrt.stages.ego:ScanMatcher", round(NS_PER_S / max(lidar.log.hz, 0.01)), 0.3,
+            "ego", "avrt.stages.ego:ScanMatcher", _period_ns(lidar), 0.3,
             inputs={"cloud": "lidar"}, params={"frame": fit.vehicle},
         )  # fmt: skip
     else:

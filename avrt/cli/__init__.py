@@ -32,6 +32,7 @@ from avrt.cli import (
     whatif,
 )
 from avrt.errors import AvrtError, SpecError
+from avrt.model.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ class _Boundary:
             case None:
                 return False
             case AvrtError():
-                print(f"avrt: {error}", file=sys.stderr)
+                print(f"avrt: {_shown(error)}", file=sys.stderr)
                 self.code = error.exit_code
             case KeyboardInterrupt():
                 print("avrt: interrupted", file=sys.stderr)
@@ -94,6 +95,11 @@ class _Boundary:
             case _:
                 return False
         return True
+
+
+def _shown(error: AvrtError) -> str:
+    """Return what an error says, which may name what a log holds."""
+    return "\n".join(map(escaped, str(error).split("\n")))
 
 
 def _give_up_stdout() -> None:

@@ -86,8 +86,11 @@ def leave_page(
         write_page(options.report, record, report.summary)
 
 
-def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
-    """Print a report and return the exit code that it deserves."""
+def finish(report: Report, *, as_json: bool, fail_on_miss: bool, flight_asked: bool = False) -> int:
+    """Print a report and return the exit code that it deserves.
+
+    A flight recorder that gave up costs it only where it was `flight_asked` for.
+    """
     if as_json:
         show_json(report.data)
     else:
@@ -96,6 +99,9 @@ def finish(report: Report, *, as_json: bool, fail_on_miss: bool) -> int:
         return 130
     if report.summary.record_failure:
         print("avrt: exit 1: the record could not be written", file=sys.stderr)
+        return 1
+    if flight_asked and report.summary.flight.failure:
+        print("avrt: exit 1: a flight record could not be written", file=sys.stderr)
         return 1
     broken = fail_on_miss and report.summary.figures.broken_promises
     if broken or report.summary.broken_guarantees:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from avrt.model.printable import encodable
 from avrt.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def show(item: RenderableType) -> None:
     with console.capture() as capture:
         console.print(item)
     text = "\n".join(line.rstrip() for line in capture.get().splitlines())
+    text = encodable(text, sys.stdout.encoding or "utf-8")
     sys.stdout.write(text + "\n")  # a broken pipe raises here and not within rich, which exits
 
 

@@ -101,7 +101,12 @@ def run(options: Namespace) -> int:
     with recorded_for(options.report, options.out, *others) as record:
         report = _replay(options, record)
         leave_page(options, report, record, wanted=options.out)
-    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
+    return finish(
+        report,
+        as_json=options.json,
+        fail_on_miss=options.fail_on_miss,
+        flight_asked=options.keep_around_misses is not None,
+    )
 
 
 def _pipeline(options: Namespace) -> Pipeline:

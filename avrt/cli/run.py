@@ -113,7 +113,12 @@ def run(options: Namespace) -> int:
                 look=look,
             )
         leave_page(options, report, record, wanted=options.record)
-    return finish(report, as_json=options.json, fail_on_miss=options.fail_on_miss)
+    return finish(
+        report,
+        as_json=options.json,
+        fail_on_miss=options.fail_on_miss,
+        flight_asked=options.keep_around_misses is not None,
+    )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import psutil
 
 from avrt import clock
+from avrt.model.printable import encodable
 
 PACKAGES = ("avrt", "numpy", "scipy", "torch", "mcap", "rosbags")
 
@@ -26,7 +27,7 @@ def read_conditions(**more: str) -> dict[str, str]:
         "python": platform.python_version(),
     }
     conditions.update((name, version(name)) for name in PACKAGES)
-    conditions.update(more)
+    conditions.update((name, encodable(text)) for name, text in more.items())
     return conditions
 
 

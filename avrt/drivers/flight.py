@@ -4,7 +4,7 @@ It takes what a run record takes and keeps the last seconds of it in memory. Whe
 wrong (a miss, a fault, a device lost or back, another mode, a sensor out of use), these seconds
 and those that follow are written as a record of their own. What goes wrong meanwhile prolongs it.
 Everything is bounded: seconds and bytes kept, the length of a file, how many files a run may write;
-incidents after that are counted.
+incidents after that are counted. Files of earlier runs stay, and numbers go on behind theirs.
 
 A flight record begins in the middle of a run, so it can be looked at and not verified.
 """
@@ -12,6 +12,7 @@ A flight record begins in the middle of a run, so it can be looked at and not ve
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     Write: TypeAlias = Callable[[Record], object]
 
 log = logging.getLogger("avrt.drivers")
+NAME = re.compile(r"flight-([0-9]{1,9})-.*\.mcap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class FlightRecorder:
         self._file: RunRecord | None = None
         self._began_ns = 0
         self._until_ns = 0
+        self._earlier = 0
         self.paths: list[Path] = []
         self.unwritten = 0
         self.failure = ""
@@ -143,7 +146,10 @@ class FlightRecorder:
         """Open a file with what is kept; return whether there is one."""
         if len(self.paths) >= self._limits.files or self.failure:
             return False
-        path = self._folder / f"flight-{len(self.paths):03}-{at_ns // 1_000_000}ms.mcap"
+        if not self.paths:
+            self._earlier = _next_number(self._folder)
+        number = self._earlier + len(self.paths)
+        path = self._folder / f"flight-{number:03}-{at_ns // 1_000_000}ms.mcap"
         log.warning("%s at %s: written to %s", what, format_ns(at_ns), path)
         self._attempt(partial(self._open, path, what))
         if self._file is None:
@@ -192,3 +198,9 @@ class FlightRecorder:
             self.failure = str(error)
             log.error("the flight recorder gives up: %s", error)  # noqa: TRY400 - told, not traced
             self._file = None
+
+
+def _next_number(folder: Path) -> int:
+    """Return a number that no flight record in a folder has, nor any after it."""
+    found = (NAME.fullmatch(path.name) for path in folder.glob("flight-*.mcap"))
+    return 1 + max((int(name[1]) for name in found if name is not None), default=-1)

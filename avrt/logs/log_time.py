@@ -36,11 +36,11 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
     damage: DamagedInputError | None = None
     try:
         for raw in messages:
-            if not 0 <= raw.log_ns <= LOG_NS_MAX:
+            if not can_be_logged_at(raw.log_ns):
                 lose(raw, f"log time {raw.log_ns} ns is none")
                 continue
             if group and (raw.run, raw.log_ns) != (group[0].run, group[0].log_ns):
-                hole = _hole(group[0], raw)
+                hole = hole_between(group[0], raw)
                 if hole and good_messages:
                     damage = DamagedInputError(hole, raw.topic, good_messages + len(group))
                     break
@@ -60,7 +60,13 @@ def simultaneous(messages: Iterable[RawMessage], lose: Lose) -> Iterator[list[Ra
         raise damage
 
 
-def _hole(before: RawMessage, after: RawMessage) -> str:
+def can_be_logged_at(log_ns: int) -> bool:
+    """Whether a number can be a log time at all."""
+    return 0 <= log_ns <= LOG_NS_MAX
+
+
+def hole_between(before: RawMessage, after: RawMessage) -> str:
+    """Return what is wrong when a message comes so long after another of its run; "" if nothing."""
     gap_ns = after.log_ns - before.log_ns if after.run == before.run else 0
     if gap_ns <= GAP_NS_MAX:
         return ""

@@ -134,9 +134,9 @@ class MergedLog:
         self._begun = 1
         self._stream = self._run()
         self._first = next(self._stream, None)
-        if self._first is None and start_ns:
+        if self._begins_ns is None and start_ns:
             what = f"nothing of the sources' topics comes later than {format_ns(start_ns)}"
-            raise SpecError(what, ("start",))
+            raise SpecError(what, ("start",), ", ".join(self._sources))
 
     @property
     def zero_ns(self) -> int:

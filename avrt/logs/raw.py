@@ -129,6 +129,9 @@ class Anomalies:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __contains__(self, kind_and_topic: tuple[str, str | None]) -> bool:
+        return kind_and_topic in self._known
+
     def add(
         self, kind: str, topic: str | None, at_ns: int | None, detail: str, count: int = 1
     ) -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avrt.logs.ros.types import TRANSFORMS
+from avrt.model.printable import escaped
 from avrt.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ MEBI = 1 << 20
 
 def survey_text(name: str, survey: Survey) -> Iterator[RenderableType]:
     """Yield what a log holds, for a person to read."""
-    yield Text(f"{name}: {_extent(survey)}")
+    yield Text(escaped(f"{name}: {_extent(survey)}"))
     if survey.topics:
         yield _table(survey)
     for anomaly in survey.anomalies:
         where = anomaly.topic or "file"
         told = f"{anomaly.count}x{_at(survey, anomaly.at_ns)}"
         what = f"{anomaly.kind} in {where}: {anomaly.detail} ({told})"
-        yield Text(what, style="red" if anomaly.kind == "damaged" else "yellow")
+        yield Text(escaped(what), style="red" if anomaly.kind == "damaged" else "yellow")
     if not survey.anomalies:
         yield Text("nothing is odd")
     yield Text(_read(survey))
@@ -64,7 +65,7 @@ def _table(survey: Survey) -> Table:
         table.add_column(name, justify="right")
     for topic in survey.topics:
         style = None if topic.kind or topic.type == TRANSFORMS else "dim"
-        table.add_row(*map(Text, _cells(topic)), style=style)
+        table.add_row(*map(Text, map(escaped, _cells(topic))), style=style)
     return table
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from avrt.logs.writer import LogWriter
+
 
 def test_topics_and_what_was_read_are_shown(call, make_drive):
     done = call("info", make_drive(5))
@@ -49,3 +51,23 @@ def test_a_pipeline_is_never_written_over_something(call, make_drive, tmp_path, 
     before = path.read_bytes()
     assert call("info", log, "--pipeline", path).code == 2
     assert path.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_log_whose_name_is_no_utf_8_is_shown_and_replayed(call, make_drive, tmp_path):
+    log = make_drive(5).rename(tmp_path / "a\udcff.mcap")
+    assert call("info", log).out.startswith(r"a\udcff.mcap: MCAP")
+    assert call("replay", log, "-o", tmp_path / "run.mcap", "--json").code == 0
+    assert call("replay", log, "--report", tmp_path / "run.html", "--json").code == 0
+
+
+def test_names_that_a_terminal_would_obey_are_escaped(call, tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log:
+        for at_ns in (1, 2**63):
+            log.add_raw("/\x1b[31mred\n", "std_msgs/msg/String", at_ns, b"")
+    done = call("info", path, "--pipeline", tmp_path / "fits.yaml")
+    assert done.code == 2
+    assert r"log_time in /\x1b[31mred\n: " in done.out
+    assert "\x1b" not in done.out + done.err
+    assert call("info", path, "--json").data["topics"][0]["topic"] == "/\x1b[31mred\n"

@@ -280,6 +280,16 @@ def test_only_what_is_around_misses_is_kept_where_that_is_asked_for(
     assert shown["incident_ns"] is not None
 
 
+def test_a_drive_around_whose_misses_nothing_can_be_written_exits_1(
+    call, make_drive, write_pipeline
+):
+    log, path = make_drive(5), write_pipeline(wcet="60 ms")
+    done = call("replay", log, "-p", path, "--keep-around-misses", "1s", "--flight", log)
+    assert done.code == 1
+    assert "the flight recorder gave up: " in done.out
+    assert "avrt: exit 1: a flight record could not be written" in done.err
+
+
 def test_a_drive_without_misses_leaves_nothing(call, make_drive, write_pipeline, tmp_path):
     flight = tmp_path / "kept"
     arguments = ("--keep-around-misses", "1s", "--flight", flight)

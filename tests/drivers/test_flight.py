@@ -159,3 +159,11 @@ def test_a_sensor_out_of_use_is_an_incident(tmp_path, state, files):
     flown = Flown(tmp_path / "none", FlightLimits())
     flown.recorder.note(SENSORS, encode(SensorRecord("camera", 5, state, "ok")), 5)
     assert [file.what for file in flown.files] == ["sensor camera is blind"] * files
+
+
+def test_files_of_earlier_runs_stay_and_numbers_go_on_behind_theirs(tmp_path):
+    for name in ("flight-002-100ms.mcap", "flight-mine.mcap", "flight-009-1ms.txt"):
+        (tmp_path / name).write_text("of before")
+    flown = Flown(tmp_path, FlightLimits(before_ns=1, after_ns=1))
+    flown.fly(30, incidents={10, 20})
+    assert [path.name[:10] for path in flown.recorder.paths] == ["flight-003", "flight-004"]

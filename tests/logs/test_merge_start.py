@@ -7,6 +7,7 @@ import pytest
 from avrt.errors import SpecError
 from avrt.logs.merge import MergedLog
 from avrt.logs.reader import open_log
+from avrt.logs.writer import LogWriter
 from avrt.model.spec import SourceSpec
 
 MS = 1_000_000
@@ -38,8 +39,19 @@ def test_each_pass_has_the_messages_from_its_start_on(make_drive, start_ns, loop
 
 
 def test_a_start_behind_the_end_is_refused(make_drive):
-    with pytest.raises(SpecError, match="nothing of the sources' topics comes later than 2 s"):
+    with pytest.raises(
+        SpecError, match="/lidar: start: nothing of the sources' topics comes later"
+    ):
         play(make_drive(10), LIDAR, start_ns=2_000 * MS)
+
+
+def test_messages_that_are_lost_behind_the_start_are_no_mistake_of_the_user(tmp_path):
+    with LogWriter(tmp_path / "a.mcap") as log:
+        for at_ns in range(0, 1_000 * MS, 100 * MS):
+            log.add_raw("/lidar", "sensor_msgs/msg/PointCloud2", at_ns, b"no cloud")
+    merged, messages = play(tmp_path / "a.mcap", LIDAR, start_ns=500 * MS)
+    counted = merged.topics()["/lidar"]
+    assert (messages, counted.lost, counted.unread) == ([], 5, 5)
 
 
 def test_a_camera_model_of_before_the_start_counts(log_path):

@@ -1,5 +1,7 @@
 """What `recover` copies of a damaged file, and that it is whole, readable and says what is lost."""
 
+from errno import ENOSPC
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +101,26 @@ def test_what_has_nothing_to_recover_is_refused(tmp_path, data):
     with pytest.raises(InputError, match=r"a\.mcap"):
         recover(path, tmp_path / "out.mcap")
     assert not (tmp_path / "out.mcap").exists()
+
+
+def test_a_copy_that_cannot_be_written_is_told_by_its_name_and_goes(record, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(ENOSPC, "No space left on device")
+
+    out = tmp_path / "out.mcap"
+    with pytest.raises(SpecError, match=r"cannot create .*none/out\.mcap: No such file"):
+        recover(record, tmp_path / "none" / "out.mcap")
+    monkeypatch.setattr("avrt.logs.mcap.recover.Writer.add_message", full)
+    with pytest.raises(SpecError, match=r"cannot write .*out\.mcap: No space left"):
+        recover(record, out)
+    assert not out.exists()
+
+
+def test_a_file_whose_name_is_no_utf_8_is_recovered(record, tmp_path):
+    path = record.rename(tmp_path / "run\udcff.mcap")
+    path.write_bytes(path.read_bytes()[:-30])
+    recover(path, tmp_path / "out.mcap")
+    with (tmp_path / "out.mcap").open("rb") as file:
+        (said,) = [m for m in make_reader(file).iter_metadata() if m.name == RECOVERED]
+    assert said.metadata["from"] == r"run\udcff.mcap"
+    assert r"run\udcff.mcap, byte" in said.metadata["damage"]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcap.writer import Writer
 
 from avrt.logs import open_log
 from avrt.logs.survey.steps import Steps
 from avrt.logs.survey.survey import EVERYTHING, Limit, survey_log
+from avrt.logs.survey.topic import TopicSurvey
 from avrt.logs.writer import LogWriter
 
 S = 1_000_000_000
@@ -86,6 +88,83 @@ def test_of_a_large_log_the_beginning_is_read_and_its_index(tmp_path):
     assert part.topics[0].log == whole.topics[0].log
     assert part.topics[0].stamps.count == 40
     assert part.read_to_ns == START_NS + 390 * MS
+
+
+@pytest.mark.parametrize("limit", [Limit(0), Limit(1), Limit(6), EVERYTHING])
+def test_log_times_that_are_none_are_told_and_in_no_figure(tmp_path, limit):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log:
+        for at_ns in [*range(0, 8 * MS, MS), 2**62 + 1, 2**63, 2**63 + 1, 2**64 - 1]:
+            log.add_raw("/a", "std_msgs/msg/String", at_ns, b"")
+    found = survey_log(path, limit)
+    assert anomalies(found) == {("log_time", "/a"): 4}
+    assert found.topics[0].log == Steps.of(range(0, 8 * MS, MS))
+    assert (found.first_ns, found.last_ns) == (0, 7 * MS)
+
+
+@pytest.mark.parametrize("stamps", [[-START_NS, 0, MS], [0, MS, 90_000 * S]])
+def test_a_hole_of_days_is_told_for_a_replay_ends_or_begins_there(tmp_path, stamps):
+    found = survey_log(write(tmp_path / "a.mcap", stamps))
+    (told,) = [a for a in found.anomalies if (a.kind, a.topic) == ("log_time", "/imu")]
+    assert told.detail.startswith("log time jumps ")
+
+
+def test_a_log_of_thousands_of_topics_takes_no_time_for_each_pair_of_them(tmp_path, monkeypatch):
+    path, compared = tmp_path / "a.mcap", []
+    with LogWriter(path) as log:
+        for number in range(500):
+            log.add_raw(f"/t{number:04}", "std_msgs/msg/String", number, b"")
+    monkeypatch.setattr(TopicSurvey, "topic", Counting(compared), raising=False)
+    assert len(survey_log(path).topics) == 500
+    assert len(compared) < 500 * 20
+
+
+class Counting:
+    """An attribute that notes when it is read."""
+
+    def __init__(self, seen):
+        self._seen = seen
+
+    def __get__(self, owner, _kind):
+        self._seen.append(owner)
+        return owner.__dict__["topic"]
+
+    def __set__(self, owner, value):
+        owner.__dict__["topic"] = value
+
+
+def test_each_run_of_a_log_has_clocks_of_its_own(tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path, chunk_bytes=2000) as log:
+        for begin_ns in (100 * S, 0):
+            log._counts.clear()
+            for at_ns in range(START_NS + begin_ns, START_NS + begin_ns + 3 * S, 100 * MS):
+                log.add_raw("/imu", "sensor_msgs/msg/Imu", at_ns, imu(log, at_ns))
+    found = survey_log(path)
+    assert anomalies(found) == {("runs", None): 2}
+    assert found.topics[0].log.usual_hz == pytest.approx(10.0)
+
+
+def test_two_that_write_to_one_topic_have_a_clock_each(tmp_path):
+    path = tmp_path / "a.mcap"
+    with LogWriter(path) as log, (tmp_path / "b.mcap").open("wb") as file:
+        messages = [(at, imu(log, at - lag)) for at, lag in alternating(40)]
+        writer = Writer(file)
+        writer.start()
+        kind = writer.register_schema("sensor_msgs/msg/Imu", "ros2msg", b"")
+        channels = [
+            writer.register_channel("/imu", "cdr", kind, {"node": node}) for node in ("a", "b")
+        ]
+        for index, (at_ns, data) in enumerate(messages):
+            writer.add_message(channels[index % 2], at_ns, data, at_ns)
+        writer.finish()
+    assert anomalies(survey_log(tmp_path / "b.mcap")) == {}
+
+
+def alternating(count):
+    """Yield log times of two sensors in turn, one of which is 300 ms behind (ns, ns)."""
+    for index in range(count):
+        yield START_NS + S + 100 * MS * index, 300 * MS * (index % 2)
 
 
 def test_messages_without_an_index_are_told_to_be_unknown(tmp_path):

@@ -3,12 +3,13 @@
 Records are copied in the order of the file: schemas and channels with what they say, messages of
 every chunk whose check sum holds, those of a cut chunk that are whole, attachments and metadata.
 The copy gets an index and a summary of its own, so every tool opens it; metadata of the name
-`RECOVERED` says what it was made from and what was lost. Messages of a format that the file does
-not know the channel of, and chunks with a wrong check sum, are lost and told.
+`RECOVERED` says what it was made from and what was lost. Messages of a channel that the file does
+not define, and chunks with a wrong check sum, are lost and told.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -23,9 +24,12 @@ from avrt.logs.extents import Extent, File
 from avrt.logs.mcap.file import CHUNK, HEAD, MAGIC, MESSAGE, PARSE_ERRORS, read_extent
 from avrt.logs.mcap.layout import walk_layout
 from avrt.logs.record.run_record import RECOVERED
+from avrt.model.printable import encodable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from typing import IO
 
     from avrt.logs.mcap.file import Layout, Record
 
@@ -54,7 +58,7 @@ def recover(path: Path, out: Path) -> Recovered:
     """Copy what is good in an MCAP file into a new one.
 
     Raises:
-        SpecError: there is a file at `out` already, or it cannot be created.
+        SpecError: there is a file at `out` already, or it cannot be created or written.
         InputError: `path` is no MCAP file, or nothing in it is good.
     """
     file = File(path)
@@ -67,17 +71,30 @@ def recover(path: Path, out: Path) -> Recovered:
         if not copy.has_something():
             damage = copy.damage or [InputError("there is nothing in it", str(path))]
             raise damage[0]
-        try:
-            with out.open("xb") as target:
-                writer = Writer(target, compression=copy.compression(), enable_data_crcs=True)
-                return copy.write(writer)
-        except FileExistsError:
-            raise SpecError(f"{out} is there already; give another path") from None
-        except BaseException:
-            out.unlink(missing_ok=True)  # half a copy is worse than none
-            raise
+        with _created(out) as target:
+            writer = Writer(target, compression=copy.compression(), enable_data_crcs=True)
+            return copy.write(writer)
     finally:
         file.close()
+
+
+@contextmanager
+def _created(out: Path) -> Iterator[IO[bytes]]:
+    """Open a file that is not there yet, and remove it if it is left by an error."""
+    try:
+        file = out.open("xb")
+    except FileExistsError:
+        raise SpecError(f"{out} is there already; give another path") from None
+    except OSError as error:
+        raise SpecError(f"cannot create {out}: {error.strerror}") from None
+    try:
+        with file:
+            yield file
+    except BaseException as error:
+        out.unlink(missing_ok=True)  # half a copy is worse than none
+        if isinstance(error, OSError):
+            raise SpecError(f"cannot write {out}: {error.strerror}") from None
+        raise
 
 
 def _offset(part: Extent | Record) -> int:
@@ -121,8 +138,8 @@ class _Copy:
         lost = max(0, promised - self._messages)
         if self.damage or lost:
             told = {
-                "from": self._file.path.name,
-                "damage": "; ".join(map(str, self.damage)),
+                "from": encodable(self._file.path.name),
+                "damage": encodable("; ".join(map(str, self.damage))),
                 "messages": str(self._messages),
                 "lost": str(lost),
             }

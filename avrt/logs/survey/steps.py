@@ -27,7 +27,8 @@ class Steps:
         equal, back: how many have the time of the one before, or an earlier one.
         p5_ns, median_ns, p95_ns, max_ns: of the steps that go on; 0 where there is none.
         longest_at_ns: when the longest step began.
-        missing: how many messages its long steps have room for; 0 of what comes irregularly.
+        regular: whether it keeps a rate; messages may be missing, and pauses be in it.
+        missing: how many messages its long steps have room for; 0 of what is not regular.
     """
 
     count: int
@@ -40,6 +41,7 @@ class Steps:
     p95_ns: int
     max_ns: int
     longest_at_ns: int
+    regular: bool
     missing: int
 
     @classmethod
@@ -69,12 +71,18 @@ class Steps:
             p95_ns=p95,
             max_ns=longest,
             longest_at_ns=int(begins[forward.argmax()]) if forward.size else int(at[0]),
+            regular=bool(regular),
             missing=_missing(forward, median) if regular else 0,
         )
 
     @property
+    def usual_hz(self) -> float:
+        """The rate that it keeps, whatever is missing in it; the mean of what is not regular."""
+        return NS_PER_S / self.median_ns if self.regular else self.hz
+
+    @property
     def hz(self) -> float:
-        """Messages in a second; 0 where one cannot tell."""
+        """Messages in a second, pauses and all; 0 where one cannot tell."""
         span_ns = self.last_ns - self.first_ns
         return (self.count - 1) * NS_PER_S / span_ns if span_ns > 0 else 0.0
 

@@ -7,18 +7,23 @@ that was. What a replay would tell of clocks is told here by the same rules (`cl
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from avrt.errors import InputError
-from avrt.logs.log_time import LOG_NS_MAX
+from avrt.logs.log_time import LOG_NS_MAX, can_be_logged_at, hole_between
 from avrt.logs.raw import Anomalies
 from avrt.logs.reader import open_log
 from avrt.logs.survey.topic import TopicSurvey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
 
     from avrt.logs.raw import Anomaly, RawMessage, TopicInfo
     from avrt.logs.reader import LogFile
@@ -66,7 +71,12 @@ class Survey:
 
 @dataclass(slots=True)
 class _Reading:
-    """The messages that were looked at, by topic and type."""
+    """The messages that were looked at, by topic and type.
+
+    Attributes:
+        before: the one before, in the order of the log.
+        timeless: how many of a topic have a log time that is none.
+    """
 
     infos: Mapping[str, TopicInfo]
     anomalies: Anomalies = field(default_factory=Anomalies)
@@ -74,6 +84,8 @@ class _Reading:
     count: int = 0
     size_bytes: int = 0
     last_ns: int | None = None
+    before: RawMessage | None = None
+    timeless: Counter[str] = field(default_factory=Counter)
     complete: bool = False
     damage: InputError | None = None
 
@@ -90,11 +102,27 @@ class _Reading:
     def _see(self, raw: RawMessage) -> None:
         self.count += 1
         self.size_bytes += len(raw.data)
-        if not 0 <= raw.log_ns <= LOG_NS_MAX:
+        if not can_be_logged_at(raw.log_ns):
+            self.timeless[raw.topic] += 1
             self.anomalies.add("log_time", raw.topic, None, f"log time {raw.log_ns} ns is none")
             return
+        before, self.before = self.before, raw
+        hole = "" if before is None else hole_between(before, raw)
+        if hole:
+            self.anomalies.add("log_time", raw.topic, raw.log_ns, hole)
         self.last_ns = max(raw.log_ns, self.last_ns or 0)
         self.topic(raw.topic, raw.type, raw.channel.encoding).see(raw, self.anomalies)
+
+    def sound(self, topic: str, indexed: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return what the index tells of a topic without what is no log time, which is told."""
+        if indexed is None:
+            return None
+        fine = (indexed >= 0) & (indexed <= LOG_NS_MAX)
+        unread = int(np.count_nonzero(~fine)) - self.timeless[topic]
+        if unread > 0:
+            what = "the log's index has times that are none"
+            self.anomalies.add("log_time", topic, None, what, unread)
+        return indexed[fine]
 
     def topic(self, name: str, kind: str, encoding: str) -> TopicSurvey:
         """Return the survey of a topic and type."""
@@ -129,17 +157,18 @@ def _size_bytes(path: Path) -> int:
 def _survey(reader: LogFile, limit: Limit) -> Survey:
     reading = _Reading(reader.topics())
     reading.run(reader.messages(), limit)
+    seen = Counter(name for name, _ in reading.topics)
     for name, info in reading.infos.items():
-        if not any(topic == name for topic, _ in reading.topics):
+        if name not in seen:
             reading.topic(name, info.type, info.encoding)
     times = None if reading.complete else reader.log_times()
     topics = sorted(reading.topics.values(), key=lambda topic: topic.topic)
     for topic in topics:
-        alone = [other.topic for other in topics].count(topic.topic) == 1
+        alone = seen[topic.topic] <= 1
         if not alone:
             topic.messages = topic.read  # what the log promises is for all types together
         indexed = times.get(topic.topic) if times is not None and alone else None
-        topic.close(indexed, reading.anomalies)
+        topic.close(reading.sound(topic.topic, indexed), reading.anomalies)
     spans = [(steps.first_ns, steps.last_ns) for t in topics if (steps := t.log) is not None]
     return Survey(
         reader.format,

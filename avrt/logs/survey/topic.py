@@ -68,11 +68,11 @@ class TopicSurvey:
         self.log: Steps | None = None
         self.stamps: Steps | None = None
         self.lag: Lag | None = None
-        self._clock = ClockMap()
+        self._clocks: dict[tuple[int, str], ClockMap] = {}
         self._log_ns = array("q")
         self._stamps_ns = array("q")
         self._stamped_at_ns = array("q")
-        self._before = (0, 0)
+        self._before = (0, 0, 0)
         self._tried = 0
 
     @property
@@ -98,7 +98,7 @@ class TopicSurvey:
         self.read += 1
         self.size_bytes += len(raw.data)
         self._log_ns.append(raw.log_ns)
-        before, self._before = self._before, (raw.log_ns, crc32(raw.data))
+        before, self._before = self._before, (raw.run, raw.log_ns, crc32(raw.data))
         if self.read > 1 and before == self._before:
             tell("repeated", "the message before, again: same time, same bytes")
         if self.kinds and self._tried < TRIED:
@@ -112,7 +112,8 @@ class TopicSurvey:
             return tell("stamp_invalid", "the stamp can be no time")
         self._stamps_ns.append(stamp.ns)
         self._stamped_at_ns.append(raw.log_ns)
-        self._clock.capture_ns(stamp.ns, raw.log_ns, tell)
+        clock = self._clocks.setdefault((raw.run, raw.channel.writer), ClockMap())
+        clock.capture_ns(stamp.ns, raw.log_ns, tell)
         return None
 
     def close(self, indexed: NDArray[np.int64] | None, anomalies: Anomalies) -> None:
@@ -145,7 +146,7 @@ class TopicSurvey:
         lag, stamps = self.lag, self.stamps
         if lag is None or stamps is None or stamps.count < STAMPS_MIN:
             return
-        if self._clock.epoch or stamps.back:
+        if stamps.back or any(clock.epoch for clock in self._clocks.values()):
             return
         low, high = np.percentile(
             np.subtract(self._stamped_at_ns, self._stamps_ns, dtype=np.int64), (1, 99)
@@ -155,9 +156,10 @@ class TopicSurvey:
             anomalies.add("bursts", self.topic, None, f"{what} stamps: they were logged in bursts")
 
     def _tell_missing(self, anomalies: Anomalies) -> None:
-        known = {a.kind for a in anomalies if a.topic == self.topic}
         steps = self.steps
-        if steps is None or not steps.missing or known & {"stamp_gap", "stamp_jump", "loop"}:
+        if steps is None or not steps.missing:
+            return
+        if any((kind, self.topic) in anomalies for kind in ("stamp_gap", "stamp_jump", "loop")):
             return
         what = (
             f"a step of {format_ns(steps.max_ns)}, where {format_ns(steps.median_ns)} is usual: "

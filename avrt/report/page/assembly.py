@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from avrt.errors import SpecError
+from avrt.model.printable import encodable
 from avrt.report.page.markup import Html, joined
 
 if TYPE_CHECKING:
@@ -68,6 +69,6 @@ def asset(name: str) -> str:
 def write(out: Path, text: str) -> None:
     """Write a page; SpecError where it cannot be written."""
     try:
-        out.write_text(text, encoding="utf-8")
+        out.write_text(encodable(text), encoding="utf-8")
     except OSError as error:
         raise SpecError(f"cannot write the page {out}: {error.strerror}") from None
