@@ -55,3 +55,5 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise SpecError(f"{path} is there already; give another path") from None
+    except OSError as error:
+        raise SpecError(f"cannot write {path}: {error.strerror}") from None

@@ -61,6 +61,12 @@ def test_a_log_whose_name_is_no_utf_8_is_shown_and_replayed(call, make_drive, tm
     assert call("replay", log, "--report", tmp_path / "run.html", "--json").code == 0
 
 
+def test_a_pipeline_that_cannot_be_written_is_told_by_its_name(call, make_drive, tmp_path):
+    path = tmp_path / "none" / "fits.yaml"
+    done = call("info", make_drive(5), "--pipeline", path)
+    assert (done.code, done.err) == (2, f"avrt: cannot write {path}: No such file or directory\n")
+
+
 def test_names_that_a_terminal_would_obey_are_escaped(call, tmp_path):
     path = tmp_path / "a.mcap"
     with LogWriter(path) as log:
