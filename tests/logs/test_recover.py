@@ -12,6 +12,7 @@ from avrt.logs import open_log
 from avrt.logs.mcap.recover import recover
 from avrt.logs.record.run_file import RunFile
 from avrt.logs.record.run_record import RECOVERED, RunRecord
+from avrt.logs.writer import LogWriter
 
 
 def contents(path):
@@ -64,6 +65,15 @@ def test_wherever_a_record_is_cut_its_beginning_is_recovered(share, tmp_path_fac
     with RunFile(out) as run:
         assert run.conditions == {"log": "a"}
         assert run.damage == []
+
+
+def test_a_whole_file_without_a_message_is_copied_like_any_other(tmp_path):
+    path, out = tmp_path / "empty.mcap", tmp_path / "out.mcap"
+    with LogWriter(path):
+        pass
+    told = recover(path, out)
+    assert (told.messages, told.lost, told.damage) == (0, 0, [])
+    assert contents(out) == ([], [])
 
 
 def test_a_chunk_with_a_wrong_check_sum_is_left_out_and_what_follows_is_kept(record, tmp_path):

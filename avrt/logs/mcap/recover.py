@@ -68,9 +68,8 @@ def recover(path: Path, out: Path) -> Recovered:
             found = repr(magic) if magic else "an empty file"
             raise InputError(f"expected an MCAP file, found {found}", str(path))
         copy = _Copy(file, walk_layout(file))
-        if not copy.has_something():
-            damage = copy.damage or [InputError("there is nothing in it", str(path))]
-            raise damage[0]
+        if copy.damage and not copy.has_something():
+            raise copy.damage[0]
         with _created(out) as target:
             writer = Writer(target, compression=copy.compression(), enable_data_crcs=True)
             return copy.write(writer)
