@@ -220,11 +220,11 @@ class Pipeline:
             InputError: the log cannot be used at all.
             DamagedInputError: the log is strict and damaged before its first message.
         """
-        from avrt.api.replay import Passes, Replay  # noqa: PLC0415 - brings torch, 1.4 s
+        from avrt.api.replay import Playback, Replay  # noqa: PLC0415 - brings torch, 1.4 s
 
-        passes = Passes(checked_loops(loops), lasting_ns("start", start) or 0, strict)
+        playback = Playback(checked_loops(loops), lasting_ns("start", start) or 0, strict)
         kept = kept_around(flight if out is None else None, keep_around_misses)
-        replay = Replay(self, log, out, timing, wall_clock(clock, rate), passes, kept=kept)
+        replay = Replay(self, log, out, timing, wall_clock(clock, rate), playback, kept=kept)
         timeout_ns = hang_timeout_ns(hang_timeout)
         return replay.run(timeout_ns, progress, force=force, trace=trace, dropped=dropped)
 

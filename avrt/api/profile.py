@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from avrt.api.arguments import checked_loops, hang_timeout_ns
-from avrt.api.replay import Passes, Replay
+from avrt.api.replay import Playback, Replay
 from avrt.errors import SpecError
 from avrt.metrics.extremes import worst_case
 from avrt.report.profile import CopiesProfile, Profile, StageProfile
@@ -50,7 +50,7 @@ def profile(
         return voters[stage.name]
 
     replay = Replay(
-        pipeline, log, None, "measured", None, Passes(checked_loops(loops), 0, strict), voter=made
+        pipeline, log, None, "measured", None, Playback(checked_loops(loops), 0, strict), voter=made
     )
     report = replay.run(hang_timeout_ns(None), progress, force=False)
     summary = report.summary

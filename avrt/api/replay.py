@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from avrt.model.spec import PipelineSpec
 
 
-class Passes(NamedTuple):
+class Playback(NamedTuple):
     """How often a log is played, how long after its first message, and whether damage ends it."""
 
     loops: int = 1
@@ -72,7 +72,7 @@ class Replay:
         out: str | Path | None,
         timing: str | None,
         wall: WallClock | None,
-        passes: Passes,
+        playback: Playback,
         *,
         kept: KeepAround | None = None,
         voter: MakeVoter = voter_of,
@@ -83,7 +83,7 @@ class Replay:
         self._timing = timing
         self._recorded = timing_run(timing)
         self._wall = wall
-        self._passes = passes
+        self._playback = playback
         self._kept = kept
         self._voter = voter
 
@@ -122,12 +122,12 @@ class Replay:
         spec, supply = (spec, "") if self._wall is None else supplied_by_host(spec)
         costs = _timing(self._timing, spec, self._wall)
         check_out(self._pipeline, self._out, spec, [self._log, self._recorded])
-        with open_log(self._log, strict=self._passes.strict) as reader:
+        with open_log(self._log, strict=self._playback.strict) as reader:
             spec, told = placed(partial(calibrated, spec, reader))
-            passes, strict = self._passes, self._log if self._passes.strict else None
+            playback, strict = self._playback, self._log if self._playback.strict else None
             log = placed(
                 lambda: MergedLog(
-                    reader, spec.sources, passes.loops, start_ns=passes.start_ns, strict=strict
+                    reader, spec.sources, playback.loops, start_ns=playback.start_ns, strict=strict
                 )
             )
             stages = built(self._pipeline, spec)
@@ -186,9 +186,9 @@ class Replay:
             "timing_run": costs.source,
             "clock": "" if self._wall is None else f"wall, rate {self._wall.rate:g}",
             "forced": forced and f"it is known to miss: {forced}",
-            "loops": "" if self._passes.loops == 1 else str(self._passes.loops),
-            "start": format_ns(self._passes.start_ns) if self._passes.start_ns else "",
-            "strict": STRICT if self._passes.strict else "",
+            "loops": "" if self._playback.loops == 1 else str(self._playback.loops),
+            "start": format_ns(self._playback.start_ns) if self._playback.start_ns else "",
+            "strict": STRICT if self._playback.strict else "",
         }
         told = {name: text for name, text in more.items() if text}
         return read_conditions(log=self._log.name, timing=costs.label, **told)
