@@ -58,7 +58,7 @@ def test_nothing_grows_with_the_frames(make_pipeline, tmp_path, monkeypatch, is_
     monkeypatch.setattr("avrt.metrics.streams.LOOK_BACK_NS", WINDOW_NS)
     monkeypatch.setattr("avrt.drivers.wall.LATE_KEPT", A_FEW)
     limits = partial(FlightLimits, before_ns=WINDOW_NS, after_ns=WINDOW_NS)
-    monkeypatch.setattr("avrt.api.live.FlightLimits", limits)
+    monkeypatch.setattr("avrt.api.flights.FlightLimits", limits)
 
     def last(middle):
         frame = middle.stamp.sequence
