@@ -18,13 +18,13 @@ import argparse
 import itertools
 import json
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from avrt.logs.kitti.labels import TO_LEVEL, read_tracks, truth_of
 from avrt.model.message import Message, Stamp
 from avrt.payload import Box, Detection, Detections
 from avrt.stages.fusion.tracker import Tracker
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 PERIOD_NS = 100_000_000  # KITTI's rate is 10 Hz
 REACH = 4.0  # metres at which the similarity is 0; at half of it CLEAR and Identity match
-LABELS = {
-    "Car": "car",
-    "Van": "car",
-    "Truck": "truck",
-    "Tram": "truck",
-    "Pedestrian": "pedestrian",
-    "Person": "pedestrian",
-    "Cyclist": "cyclist",
-}
 AREA = (2.0, 60.0, 30.0)  # metres: false boxes lie within x from, x to, +-y
 NO_POINTS = np.zeros((0, 3), np.float32)
 
@@ -74,17 +65,17 @@ LEVELS = (
 
 
 def read_labels(path: Path) -> list[Frame]:
-    """Return the boxes by track id of each frame: x forward, y left, z up, from the camera."""
-    frames: defaultdict[int, Frame] = defaultdict(dict)
-    for line in path.read_text().splitlines():
-        words = line.split()
-        if words[2] not in LABELS:
-            continue
-        height, width, length, x, y, z, turn = map(float, words[10:17])
-        yaw = math.atan2(-math.cos(turn), -math.sin(turn))
-        box = Box(z, -x, height / 2 - y, length, width, height, yaw)
-        frames[int(words[0])][int(words[1])] = (LABELS[words[2]], box)
-    return [frames[k] for k in range(max(frames, default=-1) + 1)]
+    """Return the boxes by track id of each frame: x forward, y left, z up, from the camera.
+
+    A sequence ends with its last box.
+    """
+    labelled = read_tracks(path)
+    last = max((frame for frame, labels in labelled.items() if labels), default=-1)
+    truths = [truth_of(labelled.get(frame, ()), TO_LEVEL) for frame in range(last + 1)]
+    return [
+        {one.id: (one.label, one.box) for one in truth.objects if one.label != "unknown"}
+        for truth in truths
+    ]
 
 
 def spoilt(frames: list[Frame], level: Level, seed: int) -> Iterator[list[Detection]]:
