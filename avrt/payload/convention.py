@@ -54,8 +54,9 @@ def _check(name: str, numbers: Numbers, count: int) -> None:
         raise SpecError(f"expected {count} numbers, found {len(numbers)}", (name,))
 
 
-def _yaw_of_quaternion(heading: Numbers) -> float:
-    w, x, y, z = heading
+def yaw_of_quaternion(turn: Numbers) -> float:
+    """Return how far a quaternion w, x, y, z turns the x axis to the left, radians."""
+    w, x, y, z = turn
     return math.atan2(2 * (w * z + x * y), 1 - 2 * (y**2 + z**2))
 
 
@@ -70,6 +71,6 @@ class Convention:
 
 CONVENTIONS: Mapping[str, Convention] = {
     "iso8855": Convention(0, 1, lambda heading: math.remainder(heading[0], math.tau)),
-    "nuscenes": Convention(1, 4, _yaw_of_quaternion),
+    "nuscenes": Convention(1, 4, yaw_of_quaternion),
     "second": Convention(1, 1, lambda heading: math.remainder(-heading[0] - math.pi / 2, math.tau)),
 }

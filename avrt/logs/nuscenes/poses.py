@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from avrt.payload import Speed
+from avrt.payload.convention import yaw_of_quaternion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +29,7 @@ class Place(NamedTuple):
 
     @property
     def yaw(self) -> float:
-        w, x, y, z = self.turn.tolist()
-        return math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+        return yaw_of_quaternion(self.turn.tolist())
 
     def pose(self) -> Pose:
         x, y, z = self.at.tolist()
