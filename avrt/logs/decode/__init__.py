@@ -121,9 +121,14 @@ def decode(raw: RawMessage, kind: str) -> Decoded:
     if raw.type == ODOMETRY:
         frame = cast("ros.nav_msgs__msg__Odometry", message).child_frame_id
     header_ns = stamp.sec * NS_PER_S + stamp.nanosec
-    valid = stamp.nanosec < NS_PER_S and stamp.sec >= 0 and header_ns > 0
+    valid = is_stamp(stamp.sec, stamp.nanosec)
     lost = isinstance(payload, PointCloud) and has_lost_times(message, payload)
     return Decoded(header_ns, valid, frame.removeprefix("/"), payload, lost)
+
+
+def is_stamp(sec: int, nanosec: int) -> bool:
+    """Whether a stamp can be a time: later than zero, with nanoseconds below one second."""
+    return sec >= 0 and nanosec < NS_PER_S and (sec, nanosec) != (0, 0)
 
 
 def why_unreadable(info: TopicInfo, kind: str) -> str:

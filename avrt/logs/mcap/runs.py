@@ -12,10 +12,9 @@ begins where, in the order of the file,
   clock: then log times go back, by more than `NEAR_NS` and over `OVERTAKEN_MIN` messages of each
   channel, to where the run before began, or to `NEAR_NS` after that at most.
 
-Chunks whose first log times never go back are one run, without a look at their messages, but for
-a single chunk. Chunks in
-which one topic lies after the other are one run, for no channel comes again. Where chunks go back
-and no run begins, the file is not in order, and all of it is one run.
+Several chunks whose first log times never go back are one run, without a look at their messages.
+Chunks in which one topic lies after the other are one run, for no channel comes again. Where chunks
+go back and no run begins, the file is not in order, and all of it is one run.
 """
 
 from __future__ import annotations

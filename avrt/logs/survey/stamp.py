@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rosbags.interfaces import Nodetype
 
 from avrt.errors import InputError
+from avrt.logs.decode import is_stamp
 from avrt.logs.ros.types import HEADER, PACKETS, types_of
 from avrt.units import NS_PER_S
 
@@ -42,9 +43,8 @@ def read_stamp(raw: RawMessage) -> Stamp | None:
     sec, nanosec, length = layout.unpack_from(data, START)
     start = START + layout.size
     frame = bytes(data[start : start + min(length, FRAME_BYTES_MAX)]).rstrip(b"\0")
-    ns = sec * NS_PER_S + nanosec
-    valid = sec >= 0 and nanosec < NS_PER_S and ns > 0
-    return Stamp(ns if valid else None, frame.decode("utf-8", "replace").removeprefix("/"))
+    ns = sec * NS_PER_S + nanosec if is_stamp(sec, nanosec) else None
+    return Stamp(ns, frame.decode("utf-8", "replace").removeprefix("/"))
 
 
 @lru_cache(maxsize=1024)

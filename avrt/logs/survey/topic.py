@@ -123,10 +123,10 @@ class TopicSurvey:
         if self.stamps is not None:
             lags = np.subtract(self._stamped_at_ns, self._stamps_ns, dtype=np.int64)
             self.lag = Lag(int(lags.min()), int(np.median(lags)), int(lags.max()))
+            self._tell_bursts(self.stamps, lags, anomalies)
         if self.log is not None and self.log.equal and self.steps is self.log:
             what = "has the log time of the one before: they were logged together"
             anomalies.add("same_time", self.topic, None, what, self.log.equal)
-        self._tell_lag(anomalies)
         self._tell_missing(anomalies)
 
     def _try(self, raw: RawMessage, anomalies: Anomalies) -> None:
@@ -142,18 +142,16 @@ class TopicSurvey:
         except InputError as error:
             anomalies.add("undecodable", raw.topic, raw.log_ns, str(error))
 
-    def _tell_lag(self, anomalies: Anomalies) -> None:
-        lag, stamps = self.lag, self.stamps
-        if lag is None or stamps is None or stamps.count < STAMPS_MIN:
+    def _tell_bursts(self, stamps: Steps, lags: NDArray[np.int64], anomalies: Anomalies) -> None:
+        if stamps.count < STAMPS_MIN or stamps.back:
             return
-        if stamps.back or any(clock.epoch for clock in self._clocks.values()):
+        if any(clock.epoch for clock in self._clocks.values()):
             return
-        low, high = np.percentile(
-            np.subtract(self._stamped_at_ns, self._stamps_ns, dtype=np.int64), (1, 99)
-        )
+        low, high = np.percentile(lags, (1, 99))
         if high - low > max(LAG_SPREAD_NS, 2 * stamps.median_ns):
-            what = f"messages came {format_ns(lag.min_ns)} to {format_ns(lag.max_ns)} after their"
-            anomalies.add("bursts", self.topic, None, f"{what} stamps: they were logged in bursts")
+            least, most = format_ns(int(lags.min())), format_ns(int(lags.max()))
+            what = f"messages came {least} to {most} after their stamps: they were logged in bursts"
+            anomalies.add("bursts", self.topic, None, what)
 
     def _tell_missing(self, anomalies: Anomalies) -> None:
         steps = self.steps
