@@ -16,7 +16,6 @@ Shape letters: N points, M things of the LiDAR, D detections, T targets.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -25,8 +24,8 @@ import numpy as np
 from avrt.errors import DataFault, SpecError
 from avrt.model.frames import Frames
 from avrt.model.stage import Stage
+from avrt.payload.projection import box_corners, moved
 from avrt.safety.bearings import WITHIN, Bearings
-from avrt.stages.fusion.camera_model import CORNERS
 from avrt.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -34,8 +33,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from avrt.model.frames import Matrix
     from avrt.model.message import Message
     from avrt.payload import Box, Detections, ImageDetections, Targets
+    from avrt.payload.cloud import Coordinates
 
 NEAR_NS = 60 * NS_PER_MS
 KEPT = 4  # sweeps, and looks of each sensor: of what belongs together either may come first
@@ -83,14 +84,14 @@ class ImageLook:
             stamp.capture_ns, stamp.frame, middle[:, 0], middle[:, 1], heights, projection, size
         )
 
-    def offsets(self, sweep: Sweep, matrix: NDArray[np.float64]) -> list[list[float]]:
+    def offsets(self, sweep: Sweep, matrix: Matrix) -> list[list[float]]:
         """Return for each thing how far left of detections it lies, degrees.
 
-        `matrix` is (3, 4) and leads from the sweep's frame to the camera's.
+        `matrix` leads from the sweep's frame to the camera's.
         """
-        return [self._of(_corners(box) @ matrix[:, :3].T + matrix[:, 3]) for box in sweep.boxes]
+        return [self._of(moved(box_corners(box), matrix)) for box in sweep.boxes]
 
-    def _of(self, corners: NDArray[np.float64]) -> list[float]:
+    def _of(self, corners: Coordinates) -> list[float]:
         if corners[:, 2].min() < AHEAD:
             return []
         ends = corners @ self.projection[:, :3].T + self.projection[:, 3]
@@ -124,9 +125,9 @@ class RadarLook:
         stamp = message.stamp
         return cls(stamp.capture_ns, stamp.frame, _azimuths(xy), np.hypot(xy[:, 0], xy[:, 1]))
 
-    def offsets(self, sweep: Sweep, matrix: NDArray[np.float64]) -> list[list[float]]:
+    def offsets(self, sweep: Sweep, matrix: Matrix) -> list[list[float]]:
         """Return for each thing how far left of targets it lies, degrees."""
-        places = sweep.places @ matrix[:, :3].T + matrix[:, 3]
+        places = moved(sweep.places, matrix)
         away = np.hypot(places[:, 0], places[:, 1])
         apart = _wrapped(_azimuths(places)[:, None] - self.azimuths)
         like = (np.abs(away[:, None] - self.ranges) < RANGES) & (np.abs(apart) < WITHIN)
@@ -249,8 +250,7 @@ class Aligned(Stage):
         self.state = state
 
     def _offsets(self, look: ImageLook | RadarLook, sweep: Sweep) -> list[list[float]]:
-        matrix = np.array(self.frames.between(sweep.frame, look.frame)).reshape(3, 4)
-        return look.offsets(sweep, matrix)
+        return look.offsets(sweep, self.frames.between(sweep.frame, look.frame))
 
 
 def _angles(projection: NDArray[np.float64], pixels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -259,15 +259,7 @@ def _angles(projection: NDArray[np.float64], pixels: NDArray[np.float64]) -> NDA
     return np.asarray(np.degrees(np.arctan((pixels - centre) / focal)))
 
 
-def _corners(box: Box) -> NDArray[np.float64]:
-    """Return the corners of a box, (8, 3) float64, metres, in its frame."""
-    cos, sin = math.cos(box.yaw), math.sin(box.yaw)
-    local = CORNERS * (box.length, box.width, box.height)
-    turned = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
-    return np.asarray(local @ turned + (box.x, box.y, box.z))
-
-
-def _azimuths(xy: NDArray[np.float64]) -> NDArray[np.float64]:
+def _azimuths(xy: Coordinates) -> NDArray[np.float64]:
     return np.asarray(np.degrees(np.arctan2(xy[:, 1], xy[:, 0])))
 
 
