@@ -51,9 +51,11 @@ PREFERRED = {
     "camera": (COMPRESSED_IMAGE, IMAGE),
 }
 """Message types of a kind, the best one first; a picture of a radar needs figures no log has."""
+KINDS = (*PREFERRED, "imu", "gnss", "can")
 VEHICLES = ("base_link", "vehicle", "ego_vehicle", "base_footprint")
 MESSAGES_MIN = 2  # of a topic that has a rate
 HZ_MIN, HZ_MAX = 0.01, 1e9  # of a source; a period is at least 1 ns
+AGE_NS_MAX = NS_PER_S // 2  # of what another sensor or the vehicle's motion is taken for
 TOPICS_SHOWN = 10
 DEVICES = {
     "cpu": {"type": "cpu", "slots": 2, "threads": 1},
@@ -232,11 +234,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _fill(fit: Fit, topics: Sequence[TopicSurvey]) -> None:
-    chosen = {kind: _choose(kind, topics) for kind in ("lidar", "radar", "camera")}
-    chosen |= {kind: _choose(kind, topics) for kind in ("imu", "gnss", "can")}
+    chosen = {kind: _choose(kind, topics) for kind in KINDS}
     used = {topic.topic for topic in chosen.values() if topic is not None}
     ego = _ego(fit, chosen)
-    trackers: dict[str, object] = {}
+    trackers: dict[str, str] = {}
     lidar, radar, camera = chosen["lidar"], chosen["radar"], chosen["camera"]
     if lidar is not None:
         fit.source("lidar", lidar)
@@ -282,35 +283,36 @@ def _choose(kind: str, topics: Iterable[TopicSurvey]) -> TopicSurvey | None:
 
 def _ego(fit: Fit, chosen: dict[str, TopicSurvey | None]) -> dict[str, object]:
     """Add what tells how the vehicle moves; return the input that those who need it have."""
-    imu, gnss, can, lidar = (chosen[kind] for kind in ("imu", "gnss", "can", "lidar"))
-    inputs: dict[str, object] = {}
-    for name, topic in (("imu", imu), ("speed", can), ("gnss", gnss)):
-        if topic is not None and (name != "gnss" or inputs):
+    named = {"imu": chosen["imu"], "speed": chosen["can"], "gnss": chosen["gnss"]}
+    told = {name: topic for name, topic in named.items() if topic is not None}
+    lidar = chosen["lidar"]
+    if "speed" in told or told.keys() >= {"imu", "gnss"}:
+        first = next(iter(told))
+        for name, topic in told.items():
             fit.source(name, topic)
-            late = max(5 * fit.period_ns[name] // NS_PER_MS, 1)
-            inputs[name] = (
-                {"from": name, "optional": True, "max_age": f"{late} ms"} if inputs else name
-            )
-    if imu is not None and len(inputs) > 1:
-        fit.place("inertial unit", imu)
-    first = next(iter(inputs), "")
-    if len(inputs) > 1 or "speed" in inputs:
+        if "imu" in told:
+            fit.place("inertial unit", told["imu"])
+        inputs = {
+            name: name if name == first else _sampled(name, 5 * fit.period_ns[name])
+            for name in told
+        }
         fit.stage(
             "ego", "avrt.stages.ego:EgoEstimator", fit.period_ns[first], 0.1,
             inputs=inputs, trigger=first, params={"frame": fit.vehicle},
         )  # fmt: skip
     elif lidar is not None and lidar.size_bytes > SWEEP_BYTES_MIN * lidar.read:
-        for name in inputs:
-            del fit.sources[name]
         fit.stage(
             "ego", "avrt.stages.ego:ScanMatcher", _period_ns(lidar), 0.3,
             inputs={"cloud": "lidar"}, params={"frame": fit.vehicle},
         )  # fmt: skip
     else:
-        for name in inputs:
-            del fit.sources[name]
         return {}
-    return {"ego": {"from": "ego", "optional": True, "max_age": "500 ms"}}
+    return {"ego": _sampled("ego", AGE_NS_MAX)}
+
+
+def _sampled(name: str, age_ns_max: int) -> dict[str, object]:
+    """Return an input that a stage takes as it is, and does without where it is too old."""
+    return {"from": name, "optional": True, "max_age": f"{max(age_ns_max // NS_PER_MS, 1)} ms"}
 
 
 def _add_camera(fit: Fit, camera: TopicSurvey, topics: Sequence[TopicSurvey]) -> bool:
@@ -333,10 +335,10 @@ def _add_camera(fit: Fit, camera: TopicSurvey, topics: Sequence[TopicSurvey]) ->
     return False
 
 
-def _add_tracker(fit: Fit, seen: dict[str, object], ego: dict[str, object]) -> None:
+def _add_tracker(fit: Fit, seen: dict[str, str], ego: dict[str, object]) -> None:
     first = next(iter(seen))
     inputs: dict[str, object] = {
-        name: stage if name == first else {"from": stage, "optional": True, "max_age": "500 ms"}
+        name: stage if name == first else _sampled(stage, AGE_NS_MAX)
         for name, stage in seen.items()
     }
     period_ns = fit.period_ns[first]
