@@ -166,6 +166,16 @@ class Due(NamedTuple):
     message: RawMessage
 
 
+def times_by_topic(
+    parts: Iterable[tuple[str, NDArray[np.int64]]],
+) -> dict[str, NDArray[np.int64]]:
+    """Return the log times of each topic together and in order, given by topic and part."""
+    found: dict[str, list[NDArray[np.int64]]] = {}
+    for topic, times in parts:
+        found.setdefault(topic, []).append(times)
+    return {topic: np.sort(np.concatenate(times)) for topic, times in found.items()}
+
+
 class ExtentReader(ABC):
     """One open file of extents."""
 
@@ -230,15 +240,16 @@ class ExtentReader(ABC):
         return known
 
     def log_times(self) -> dict[str, NDArray[np.int64]] | None:
-        found: dict[str, list[NDArray[np.int64]]] = {}
+        extents = {extent.offset: extent for extent in self.extents()}.values()
         try:
-            for extent in {extent.offset: extent for extent in self.extents()}.values():
-                for id_, times in self.index_of(extent):
-                    if id_ in self._channels:
-                        found.setdefault(self._channels[id_].topic, []).append(times)
+            return times_by_topic(
+                (self._channels[id_].topic, times)
+                for extent in extents
+                for id_, times in self.index_of(extent)
+                if id_ in self._channels
+            )
         except InputError:
             return None
-        return {topic: np.sort(np.concatenate(parts)) for topic, parts in found.items()}
 
     def messages(self, topics: Iterable[str] | None = None) -> Iterator[RawMessage]:
         names = None if topics is None else set(topics)

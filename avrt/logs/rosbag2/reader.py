@@ -18,11 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import numpy as np
 import zstandard
 
 from avrt.errors import InputError
-from avrt.logs.extents import File
+from avrt.logs.extents import File, times_by_topic
 from avrt.logs.mcap.file import MAGIC
 from avrt.logs.mcap.reader import McapReader
 from avrt.logs.raw import Anomalies, Anomaly, RawMessage, TopicInfo, tell_damage
@@ -32,6 +31,7 @@ from avrt.logs.rosbag2.sqlite import SQLITE_MAGIC, SqliteReader
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
 ENDINGS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
@@ -136,14 +136,10 @@ class Rosbag2Reader:
         tell_damage(self._damage.values(), count, strict=self._strict)
 
     def log_times(self) -> dict[str, NDArray[np.int64]] | None:
-        found: dict[str, list[NDArray[np.int64]]] = {}
-        for part in self._parts:
-            times = part.log_times()
-            if times is None:
-                return None
-            for topic, one in times.items():
-                found.setdefault(topic, []).append(one)
-        return {topic: np.sort(np.concatenate(parts)) for topic, parts in found.items()}
+        found = [times for part in self._parts if (times := part.log_times()) is not None]
+        if len(found) < len(self._parts):
+            return None
+        return times_by_topic(entry for times in found for entry in times.items())
 
     def close(self) -> None:
         self._stack.close()
