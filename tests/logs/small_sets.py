@@ -7,6 +7,7 @@ from functools import cache
 from io import BytesIO
 
 import numpy as np
+from mcap.writer import IndexType
 from PIL import Image as PillowImage
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import Writer as Writer2
@@ -23,6 +24,14 @@ STEP_NS = 100_000_000
 S = 1_000_000_000
 FRAMES = 4
 ROS1, ROS2 = get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_JAZZY)
+BARE = {
+    "index_types": IndexType.NONE,
+    "use_statistics": False,
+    "use_summary_offsets": False,
+    "repeat_channels": False,
+    "repeat_schemas": False,
+}
+"""Options of an MCAP writer that leaves chunks and nothing else: no index, no summary."""
 
 
 def reading(index):

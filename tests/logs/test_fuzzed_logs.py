@@ -5,7 +5,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from mcap.writer import CompressionType, IndexType, Writer
+from mcap.writer import CompressionType, Writer
+from small_sets import BARE
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
@@ -14,13 +15,6 @@ from avrt.logs.mcap.file import CHUNK, MAGIC
 TOOLS = Path(__file__).parents[2] / "tools"
 COPIES, LINES_MIN = 300, 700
 PAGE_BYTES = 512
-BARE = {
-    "index_types": IndexType.NONE,
-    "use_statistics": False,
-    "use_summary_offsets": False,
-    "repeat_channels": False,
-    "repeat_schemas": False,
-}
 
 
 def read(path):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcap.writer import CompressionType, IndexType, Writer
+from mcap.writer import CompressionType, Writer
+from small_sets import BARE
 
 from avrt.errors import DamagedInputError
 from avrt.logs import open_log
@@ -17,13 +18,6 @@ MARK = "session"
 MS, S = 1_000_000, 1_000_000_000
 LIDAR = SourceSpec(name="roof", type="lidar", topic="/lidar")
 ONE = np.ones((1, 3), np.float32)
-BARE = {
-    "index_types": IndexType.NONE,
-    "use_statistics": False,
-    "use_summary_offsets": False,
-    "repeat_channels": False,
-    "repeat_schemas": False,
-}
 
 
 def write(path, runs, *, mark=MARK, counting=True, begin=0, **options):

@@ -4,9 +4,10 @@ import re
 import sqlite3
 
 import pytest
-from mcap.writer import CompressionType, IndexType, Writer
+from mcap.writer import CompressionType, Writer
 from rosbags.rosbag1 import Writer as BagWriter
 from rosbags.typesys import Stores, get_typestore
+from small_sets import BARE
 
 from avrt.errors import DamagedInputError, InputError
 from avrt.logs import open_log
@@ -15,13 +16,6 @@ from avrt.logs.raw import OTHERS_MAX
 from avrt.model.spec import SourceSpec
 
 KIND = "std_msgs/msg/String"
-BARE = {
-    "index_types": IndexType.NONE,
-    "use_statistics": False,
-    "use_summary_offsets": False,
-    "repeat_channels": False,
-    "repeat_schemas": False,
-}
 
 
 def read(path, *, strict=True):
